@@ -100,11 +100,12 @@ class Cpu:
         self, image: bytes, target: Target, source: Source, recheck: Callable[[Mapping[str, int]], Recheck]
     ) -> Any:
         """The code in this process."""
+        from tadc.backend.runtime.host_kernel import loaded
         from tadc.backend.runtime.interface import Interface
 
         head, _, code = image.partition(b"\n")
         interface = Interface.from_json(json.loads(head))
-        return interface.load(code, recheck(dict(interface.given)), source)
+        return loaded(interface, code, recheck(dict(interface.given)), source)
 
     def bundle(
         self, compiled: Callable[[Target], Unit], settings: Settings, program: str

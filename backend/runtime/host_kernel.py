@@ -14,6 +14,7 @@ from tadc.backend.runtime.fitting import Fitting
 from tadc.backend.runtime.free_memory import SMALL, free_for
 from tadc.backend.runtime.host_arrays import Array, bind
 from tadc.backend.runtime.index_arguments import IndexArguments
+from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.memory_errors import too_little
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.parameters import Parameter
@@ -24,7 +25,6 @@ from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck, SizeSymbols
-    from tadc.backend.runtime.interface import Interface
     from tadc.frontend.source import Source
 
 #: The shapes of this many calls are kept with what was found out about them.
@@ -315,6 +315,16 @@ class HostKernel:
                 array[...] = result
             results.append(result if array is None else array)
         return results
+
+
+def loaded(
+    interface: Interface, code: bytes, recheck: Recheck | None = None, source: Source | None = None
+) -> HostKernel:
+    """A kernel that runs the object code in this process, made of a source. Raises LinkError."""
+    from tadc.backend.cpu.jit import load
+
+    library = load(code, [interface.symbol])
+    return HostKernel(interface, library[interface.symbol], library, recheck, source)
 
 
 def _plan_of(version: HostKernel, known: Mapping[str, int], asked: Sequence[Parameter]) -> _Plan:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.runtime.call_checks import CallCheck, checks_of
-from tadc.backend.runtime.host_kernel import HostKernel
+from tadc.backend.runtime.call_sizes import Recheck, SizeSymbols
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import SizeList
 from tadc.backend.runtime.workspace import Temporary
@@ -16,9 +16,7 @@ from tadc.lattice.amounts import Count, Counted, Product, Sum
 from tadc.lattice.form_json import Json, form_json, form_of
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.call_sizes import Recheck, SizeSymbols
     from tadc.frontend.extents import Extent
-    from tadc.frontend.source import Source
     from tadc.frontend.terms import Domain
 
 _GROUPS = ("inputs", "outputs", "temporaries")
@@ -65,17 +63,8 @@ class Interface:
         """The number by which code says that something does not hold."""
         return self.checks.index(check) + 1
 
-    def load(self, code: bytes, recheck: Recheck | None = None, source: Source | None = None) -> HostKernel:
-        """A kernel that runs the object code in this process, made of a source. Raises LinkError."""
-        from tadc.backend.cpu.jit import load
-
-        library = load(code, [self.symbol])
-        return HostKernel(self, library[self.symbol], library, recheck, source)
-
     def size_symbols(self, recheck: Recheck | None = None) -> SizeSymbols:
         """How calls give sizes values; sets of sizes that are refused may be looked at once more."""
-        from tadc.backend.runtime.call_sizes import SizeSymbols
-
         return SizeSymbols(self.sizes, self.inputs, self.excluded, recheck, dict(self.given))
 
     def as_json(self) -> Json:

@@ -13,7 +13,7 @@ from tadc.backend.base import Settings
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate
-from tadc.backend.runtime.host_kernel import HostKernel
+from tadc.backend.runtime.host_kernel import HostKernel, loaded
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.workspace import Temporary
@@ -83,7 +83,7 @@ def compiled(
 ) -> HostKernel:
     """A running kernel of a module whose function is `@k`."""
     code = object_code(complete(llvm_text(text, fast_math=fast_math)), level)
-    return Interface("k", tuple(inputs), tuple(outputs), tuple(temporaries)).load(code)
+    return loaded(Interface("k", tuple(inputs), tuple(outputs), tuple(temporaries)), code)
 
 
 @cache
