@@ -275,8 +275,8 @@ LIMITS = {
     "passes/schedule": 4_349,
     "passes/supports": 2_094,
     "passes/terms": 4_149,
-    "backend": 16_684,
-    "tadc": 26_789,
+    "backend": 16_662,
+    "tadc": 26_785,
     "tadc/apps": 9_151,
 }
 
