@@ -8,6 +8,8 @@ subnormal numbers for 0.
 from __future__ import annotations
 
 from tadc.backend.ir_text import F32, IrFunction, IrValue, Type
+from tadc.frontend.dtypes import COMPUTING, FLOATS
+from tadc.frontend.functions import complete
 
 #: The bits of an infinity and of the least normal number of an f16, and of numbers of an f32.
 _INFINITE, _NORMAL, _QUIET = 0x7C00, 0x400, 0x7E00
@@ -15,7 +17,7 @@ _INFINITE_F32, _NORMAL_F16, _BEYOND_F16 = 0x7F800000, 0x38800000, 0x47800000
 #: What the exponents of the two are apart, where the exponent of an f32 stands.
 _APART = 112 << 23
 
-NARROW = ("bf16", "f16")
+NARROW = tuple(name for name in FLOATS if COMPUTING[name] != name)
 #: What converts, each by what to or from what.
 CONVERSIONS = {f"{way}{name}": (way, name) for way in ("from", "to") for name in NARROW}
 
@@ -26,10 +28,10 @@ def define_conversion(symbol: str, function: str, wide: Type, has_half: bool) ->
     short, single = Type(False, 16, wide.lanes), Type(True, F32.bits, wide.lanes)
     f = IrFunction(symbol, short if way == "from" else wide)
     if way == "from":
-        found = _from_half(f, single, has_half) if name == "f16" else _from_brain(f, single)
+        found = _FROM[name](f, single, has_half)
         return f.define(found if wide == single else found.convert("fpext", wide))
     value = f.x if wide == single else _to_odd(f, single)
-    return f.define(_to_half(f, value, has_half) if name == "f16" else _to_brain(f, value))
+    return f.define(_TO[name](f, value, has_half))
 
 
 def _from_half(f: IrFunction, single: Type, has_half: bool) -> IrValue:
@@ -61,11 +63,11 @@ def _to_half(f: IrFunction, value: IrValue, has_half: bool) -> IrValue:
     return (found | bits.logical_shift(16) & 0x8000).convert("trunc", short)
 
 
-def _from_brain(f: IrFunction, single: Type) -> IrValue:
+def _from_brain(f: IrFunction, single: Type, _has_half: bool) -> IrValue:
     return (f.x.convert("zext", single.integer) << 16).as_float
 
 
-def _to_brain(f: IrFunction, value: IrValue) -> IrValue:
+def _to_brain(f: IrFunction, value: IrValue, _has_half: bool) -> IrValue:
     bits = value.bits
     high = bits.logical_shift(16)
     rounded = (bits + 0x7FFF + (high & 1)).logical_shift(16)
@@ -84,3 +86,7 @@ def _to_odd(f: IrFunction, single: Type) -> IrValue:
     above = f.fabs(again).compare("ogt", f.fabs(f.x))
     below = f.select(above, near.bits - 1, near.bits)
     return f.select(again.compare("one", f.x), below | 1, near.bits).as_float
+
+
+_FROM = complete("what extends it", {"f16": _from_half, "bf16": _from_brain}, NARROW)
+_TO = complete("what rounds to it", {"f16": _to_half, "bf16": _to_brain}, NARROW)
