@@ -275,7 +275,7 @@ LIMITS = {
     "passes/schedule": 4_349,
     "passes/supports": 2_094,
     "passes/terms": 4_149,
-    "backend": 16_668,
+    "backend": 16_673,
     "tadc": 26_785,
     "tadc/apps": 9_151,
 }

@@ -14,6 +14,7 @@ from tadc.backend.functions.scalar_functions import DEFINED, symbol
 from tadc.backend.ir_text import Type
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir
+from tadc.frontend.dtypes import DTYPES
 
 #: Functions of ours whose operations have other names.
 NAMES = {"math.powf": "pow", "arith.remf": "fmod"}
@@ -58,7 +59,7 @@ def _converted_by_call(module: ir.Module, op: ir.Operation, declared: set[str]) 
     function, type = f"{'from' if is_load else 'to'}{_element(narrow)}", _type_of(wide)
     if function not in CONVERSIONS or type is None:
         return
-    short: ir.Type = ir.IntegerType.get_signless(16, module.context)
+    short: ir.Type = ir.IntegerType.get_signless(DTYPES[_element(narrow)].bits, module.context)
     with ir.InsertionPoint(op), op.location:
         short = ir.VectorType.get(narrow.shape, short) if isinstance(narrow, ir.VectorType) else short
         operand = ir.Operation.create("arith.bitcast", [short], [given]).result if is_load else given

@@ -10,6 +10,7 @@ import re
 
 from tadc.backend.functions.narrow_floats import NARROW
 from tadc.dialect.mlir import ir
+from tadc.frontend.dtypes import DTYPES
 
 _NARROW = re.compile(rf"({'|'.join(NARROW)})(?![\w])")
 
@@ -41,10 +42,13 @@ def as_bits(module: ir.Module) -> None:
 def _bits(type: ir.Type) -> ir.Type | None:
     """The type with integers for narrow floats; None of one that has none."""
     text = str(type)
-    return ir.Type.parse(_NARROW.sub("i16", text)) if _NARROW.search(text) else None
+    return (
+        ir.Type.parse(_NARROW.sub(lambda found: f"i{DTYPES[found[0]].bits}", text))
+        if _NARROW.search(text)
+        else None
+    )
 
 
 def _zeros(type: ir.Type) -> ir.Attribute:
     """No other literal is one of a narrow float."""
-    zero = ir.IntegerAttr.get(ir.IntegerType.get_signless(16), 0)
-    return ir.DenseElementsAttr.get_splat(type, zero) if isinstance(type, ir.VectorType) else zero
+    return ir.Attribute.parse(f"{'dense<0>' if isinstance(type, ir.VectorType) else 0} : {type}")

@@ -8,7 +8,7 @@ subnormal numbers for 0.
 from __future__ import annotations
 
 from tadc.backend.ir_text import F32, IrFunction, IrValue, Type
-from tadc.frontend.dtypes import COMPUTING, FLOATS
+from tadc.frontend.dtypes import COMPUTING, DTYPES, FLOATS
 from tadc.frontend.functions import complete
 
 #: The bits of an infinity and of the least normal number of an f16, and of numbers of an f32.
@@ -25,7 +25,7 @@ CONVERSIONS = {f"{way}{name}": (way, name) for way in ("from", "to") for name in
 def define_conversion(symbol: str, function: str, wide: Type, has_half: bool) -> str:
     """The text of a conversion; `has_half` is whether the processor has instructions for f16."""
     way, name = CONVERSIONS[function]
-    short, single = Type(False, 16, wide.lanes), Type(True, F32.bits, wide.lanes)
+    short, single = Type(False, DTYPES[name].bits, wide.lanes), Type(True, F32.bits, wide.lanes)
     f = IrFunction(symbol, short if way == "from" else wide)
     if way == "from":
         found = _FROM[name](f, single, has_half)
