@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_094,
     "passes/terms": 4_149,
     "backend": 16_673,
-    "tadc": 26_785,
-    "tadc/apps": 9_151,
+    "tadc": 26_803,
+    "tadc/apps": 9_169,
 }
 
 

@@ -39,6 +39,14 @@ OTHERS = {
     "sum{j} (w[i, j]*u[t - 1, j])); y[i: 9] = u[5, i]": "solved as a system",
     "x: f64[9]; let scan{t} u[t: 6, i: 9] = if {t = 0} then (x[i]) else ("
     "if {i >= 1} then (u[t - 1, i - 1]) else (0)); y[i: 9] = u[5, i]": "does not depend on the one that it",
+    **{
+        f"x: f64[9]; let scan{{t}} u[t: 6, i: 9] = if {{t = 0}} then (x[i]) else ({step}); y = u[5, 0]": why
+        for step, why in {
+            "select(u[t - 1, i] < 0, 2*u[t - 1, i], 2*u[t - 1, i] + 1)": "neither affine",
+            "u[t - 1, i] - 3*floor(u[t - 1, i])": "its `sub` reads it twice",
+            "u[t - 1, i] % 3.0": "its `mod` has no inverse",
+        }.items()
+    },
     "x: f64[9]; let scan{t} u[t: 9] = if {t = 0} then (x[0]) else (sum{k}_0^(t - 1) (u[k]))"
     "; y = u[8]": "alike",
 }

@@ -10,7 +10,7 @@ A step `n = F(a, s)` of a component that overwrites a by n, and reads s that sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.apps.undoing.inverse_plan import plan_of
@@ -34,12 +34,17 @@ from tadc.toolkit.language import (
     Definition,
     Program,
     Read,
+    Select,
     Term,
+    having,
     operands,
+    reachable,
     tensors_read,
 )
 from tadc.toolkit.reporting import CompileError
 from tadc.toolkit.transforms import Algebra, in_terms, is_const, simplify_program
+
+_FLAT = having("flat")
 
 
 @dataclass(frozen=True)
@@ -199,12 +204,25 @@ def _one_by_one(pieces: Pieces, kind: Class, values: Mapping[str, Term]) -> Defi
 
 
 def _is_affine(pieces: Pieces) -> bool:
-    """Whether the new values are affine in those that die: no tangent reads these."""
+    """Whether the new values are affine in those that die: no tangent reads these, nor what may jump."""
     form = pieces.form
     between, found = pieces.tangents("_t", {name: pieces.seed(name) for name in form.dying})
     # A new value stands for a function of those that die, where a tangent needs it.
     moving = {*form.dying, *form.new}
-    return not tensors_read([*found.values(), *(d.body for d in between)]) & moving
+    jumping = _jumping(d.body for d in form.steps.definitions)
+    return not tensors_read([*found.values(), *(d.body for d in between), *jumping]) & moving
+
+
+def _jumping(bodies: Iterable[Term]) -> Iterator[Term]:
+    """Values of which something depends in jumps, that no slope tells."""
+    for term in reachable(bodies):
+        match term:
+            case Select():
+                yield from (term.lhs, term.rhs)
+            case Apply(function=function) if function == "mod" or function in _FLAT:
+                yield from term.operands
+            case _:
+                pass
 
 
 def _peeled(
