@@ -196,7 +196,7 @@ def _statements(text: str) -> Iterator[re.Match[str]]:
 
 
 def _directive(routine: Routine, text: str, label: str) -> None:
-    word, _, rest = text.partition(" ") if " " in text.split("\t")[0] else text.partition("\t")
+    word, rest = (*text.split(None, 1), "")[:2]
     if word == ".reg":
         found = re.match(r"\s*\.(\w+)\s+(.*)$", rest, re.S)
         assert found

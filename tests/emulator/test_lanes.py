@@ -140,7 +140,10 @@ def test_a_function_is_called_by_each_lane() -> None:
 def test_a_table_of_branches() -> None:
     body = """
     and.b32 %r2, %r1, 3;
-    $table: .branchtargets $a, $b, $c, $a;
+    $table: .branchtargets
+        $a,
+        $b,
+        $c, $a;
     brx.idx %r2, $table;
     $a: mov.b32 %r9, 10; bra.uni $end;
     $b: mov.b32 %r9, 20; bra.uni $end;
