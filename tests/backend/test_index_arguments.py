@@ -13,7 +13,7 @@ from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
 from tadc.backend.runtime import index_arguments, kept_indices, known_arrays
 from tadc.backend.runtime.call_sizes import SizeSymbols
-from tadc.backend.runtime.host_kernel import HostKernel
+from tadc.backend.runtime.host_kernel import HostKernel, loaded
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.parameters import Parameter
@@ -59,7 +59,7 @@ INTERFACE = Interface("k", (X, DST, PTR, PERM), (Y,), (), ("N", "E"))
 
 @pytest.fixture(scope="module")
 def kernel() -> HostKernel:
-    return INTERFACE.load(object_code(complete(llvm_text(TEXT))))
+    return loaded(INTERFACE, object_code(complete(llvm_text(TEXT))))
 
 
 def expected(x: Array, dst: Any, n: int) -> Array:
