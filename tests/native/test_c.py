@@ -13,6 +13,7 @@ import pytest
 
 import tadc
 from tadc.backend.cpu.thread_pool import is_supported
+from tadc.passes.terms.numpy_types import numpy_type
 from tests.native import programs
 from tests.native.programs import compiler, numbers, run, wanted, write
 from tests.pages import ROOT, blocks
@@ -51,6 +52,39 @@ def test_accesses_stay_inside(tmp_path: Path) -> None:
             pytest.skip("gcc has no AddressSanitizer")
         raise
     assert numbers(run(tmp_path, "./main").stdout).size == 2 * programs.N + 1
+
+
+BITS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "f.h"
+static uint16_t x[1 << 16], y[1 << 16], ones[1 << 16], dx[1 << 16];
+int main(void) {
+    long i, n = sizeof x / sizeof *x;
+    double z = 0.75, dz;
+    void *scratch = malloc((size_t)f_scratch(n)), *more = malloc((size_t)f_vjp_scratch(n));
+    for (i = 0; i < n; i++) { x[i] = (uint16_t)i; ones[i] = ONE; }
+    if (f(x, &z, y, scratch, n) != TADC_OK || f_vjp(x, &z, ones, dx, &dz, more, n) != TADC_OK) return 1;
+    for (i = 0; i < n; i++) printf("%u %u\\n", (unsigned)y[i], (unsigned)dx[i]);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("type", ["f16", "bf16"])
+def test_floats_of_16_bits(type: str, tmp_path: Path) -> None:
+    """They are `uint16_t`; all that there are come in, and products with an f64 are rounded to them."""
+    f, kind = tadc.function(f"x: {type}[N]; z: f64; y: {type}[N]; y[i] = z * x[i]"), numpy_type(type)
+    tadc.export(f, tmp_path / "f.h", tmp_path / "f.o", prefix="f", wrt=f.inputs)
+    (tmp_path / "main.c").write_text(BITS)
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", f"-DONE={np.ones((), kind).view(np.uint16)}"]
+    run(tmp_path, compiler("cc"), *strict, "main.c", "f.o", "-o", "main", "-lm")
+    found = numbers(run(tmp_path, "./main").stdout).astype(np.uint16).view(kind).reshape(-1, 2)
+    with np.errstate(invalid="ignore"):
+        # Of 0.75 the products are exact in f32, by which ml_dtypes rounds.
+        expected = (0.75 * np.arange(1 << 16, dtype=np.uint16).view(kind).astype(float)).astype(kind)
+        np.testing.assert_array_equal(found[:, 0].astype(float), expected.astype(float))
+    np.testing.assert_array_equal(found[:, 1], np.full_like(expected, 0.75))
 
 
 @pytest.mark.skipif(not is_supported(), reason="the pool is of Linux on x86-64")
