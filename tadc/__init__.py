@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tadc.backend.runtime.thread_count import get_num_threads, set_num_threads
     from tadc.building import (
         Condition,
+        ElementType,
         Expression,
         Index,
         IndexArray,
@@ -101,6 +102,7 @@ _HOMES = {
     "tadc.backend.runtime.thread_count": ("get_num_threads", "set_num_threads"),
     "tadc.building": (
         "Condition",
+        "ElementType",
         "Expression",
         "Index",
         "IndexArray",
@@ -160,6 +162,7 @@ __all__ = [
     "Condition",
     "DeviceArray",
     "Diagnostic",
+    "ElementType",
     "Expression",
     "Flat",
     "Function",

@@ -7,7 +7,7 @@ line of Python (`python_lines.py`).
 """
 
 from tadc.building.built_programs import define, program
-from tadc.building.decorated import bf16, f16, f32, f64, kernel
+from tadc.building.decorated import ElementType, bf16, f16, f32, f64, kernel
 from tadc.building.einsums import einsum
 from tadc.building.python_expressions import Condition, Expression, Index, Size, Tensor
 from tadc.building.python_forms import logsumexp, max, min, norm, prod, select, sum, where
@@ -15,6 +15,7 @@ from tadc.building.tensors import IndexArray, argument, index, index_array, indi
 
 __all__ = [
     "Condition",
+    "ElementType",
     "Expression",
     "Index",
     "IndexArray",

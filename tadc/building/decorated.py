@@ -24,14 +24,25 @@ from tadc.caller.boundary import public
 from tadc.caller.warn_caller import nearest_caller
 
 
-class _ElementType(Tensor):
-    """A type of elements as an annotation, alone or with a shape."""
+class ElementType(Tensor):
+    """A type of elements as an annotation, alone or with a shape; `class T(tadc.ElementType)` is a parameter.
+
+    As in text, a letter stands for the type of the arrays of a call.
+
+    >>> import numpy, tadc
+    >>> class T(tadc.ElementType): ...
+    >>> @tadc.kernel
+    ... def total(x: T["N"], scale: T, k):
+    ...     return scale * tadc.sum(k, x[k])
+    >>> total([1, 2], 3), total(numpy.ones(2, "f4"), 3).dtype
+    (array(9.), dtype('float32'))
+    """
 
     def __class_getitem__(cls, shape: SizeLike | tuple[SizeLike, ...]) -> TensorType:
         return TensorType(cls.__name__, shape)
 
 
-class f64(_ElementType):
+class f64(ElementType):
     """The type of a parameter of a `tadc.kernel`: `tadc.f64[3, N]`, `tadc.f64` of a scalar.
 
     >>> import tadc
@@ -44,7 +55,7 @@ class f64(_ElementType):
     """
 
 
-class f16(_ElementType):
+class f16(ElementType):
     """The type of a parameter of a `tadc.kernel`, as `tadc.f64` is: stored in 16 bits, computed in 32.
 
     >>> import tadc
@@ -57,7 +68,7 @@ class f16(_ElementType):
     """
 
 
-class bf16(_ElementType):
+class bf16(ElementType):
     """The type of a parameter of a `tadc.kernel`, as `tadc.f16` is, with the exponents of f32.
 
     >>> import tadc
@@ -70,7 +81,7 @@ class bf16(_ElementType):
     """
 
 
-class f32(_ElementType):
+class f32(ElementType):
     """The type of a parameter of a `tadc.kernel`, as `tadc.f64` is.
 
     >>> import tadc
@@ -165,7 +176,7 @@ def _parameter(name: str, parameter: inspect.Parameter) -> ArgumentTensor | Inde
     told = parameter.annotation
     if told is parameter.empty or told is Index:
         return index(name)
-    if any(told is kind for kind in (f16, bf16, f32, f64)):
+    if ElementType in getattr(told, "__mro__", ()):
         return argument(name, told.__name__)
     if isinstance(told, TensorType):
         return told.argument(name)

@@ -101,6 +101,32 @@ def test_a_kernel_is_the_function_that_it_decorates() -> None:
     assert density.inputs == ("place", "mass", "h")
 
 
+def test_a_type_as_a_parameter() -> None:
+    class T(tadc.ElementType): ...
+
+    @tadc.kernel(i)
+    def scaled(x: T[N], s: T):
+        return s * tadc.let("held", [i], 2 * x[i], dtype=T)[i]
+
+    stated = tadc.function("x: T[N]; s: T; let held[i]: T = 2 * x[i]; scaled[i] = s * held[i]")
+    assert str(scaled.at(dtype="f32")) == str(stated.at(dtype="f32"))
+    assert scaled(np.ones(3, np.float32), 3).dtype == np.float32
+    assert (getattr(scaled, "__name__"), scaled(np.ones(3), 3).tolist()) == ("scaled", [6, 6, 6])
+
+    class Elements(tadc.ElementType): ...
+
+    for annotation in (Elements, Elements[3], tadc.ElementType):
+        with pytest.raises(tadc.UsageError, match="no element type"):
+            tadc.kernel(_annotated(annotation))
+
+
+def _annotated(annotation: object) -> Any:
+    def f(x: annotation):  # pyright: ignore[reportInvalidTypeForm]
+        return x
+
+    return f
+
+
 def test_annotations_are_read_where_a_kernel_is_defined() -> None:
     L = tadc.size("L")
 
