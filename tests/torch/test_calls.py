@@ -410,7 +410,8 @@ def test_nothing_leaks(conv: tadc.Function, count: int) -> None:
     calls(5_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     calls(count)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4_000  # KiB: 1e5 results are 50,000
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < max(4_000, count // 100)  # KiB: 1e5 results are 50,000; an exception takes pages
 
 
 def test_without_pytorch() -> None:
