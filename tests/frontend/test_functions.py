@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -155,6 +156,58 @@ def test_a_layer_that_lacks_an_entry_is_not_imported(what: str, name: str, modul
     command = [sys.executable, "-c", ADDING, what, *modules]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [f"{lacking} is missing for {name}" for lacking in modules.values()]
+
+
+RECORD = """
+from math import inf
+from tadc.frontend.functions.scalar_function import Course, ScalarFunction
+FUNCTIONS = (
+    ScalarFunction(
+        "log1mexp", 1, 20, "log(1 - exp(x))", ("-exp(x - f)",), "L", Course((-inf, 0), (-inf, 0), False),
+        formula="select(x > -log(2), log(-expm1(x)), log1p(-exp(x)))", inverse="log1mexp(x)",
+    ),
+)
+"""
+#: A file that is found beside those of the folder, and what layers do with the function in it.
+USING = """
+import pkgutil, sys
+own = pkgutil.iter_modules
+def found(path, prefix=""):
+    if path[0].endswith(("frontend/functions", "frontend" + chr(92) + "functions")):
+        path.append(sys.argv[1])
+    return own(path, prefix)
+pkgutil.iter_modules = found
+
+import numpy as np
+import tadc
+import tadc.passes.derivatives.derivative_table, tadc.passes.terms.value_intervals
+f, x = tadc.function("x: f64[N]; y[i] = log1mexp(x[i])"), np.array([-1e-3, -0.5, -1, -3])
+both = f(x), tadc.vjp(f)(x, np.ones(4))
+np.testing.assert_allclose(both, [np.log(-np.expm1(x)), np.exp(x) / np.expm1(x)], rtol=1e-13)
+emulated = tadc.compile(tadc.value_and_vjp(f), target="emulated")
+np.testing.assert_allclose(emulated(x, np.ones(4)), both, rtol=1e-13)
+assert "L" + chr(92) + "left(x_{i}" in f.latex()
+low, high = tadc.propagate(f, {"x": x}, u={"x": 1e-4}, method="interval").bounds["y"]
+np.testing.assert_allclose([low, high], [f(x + 1e-4), f(x - 1e-4)], rtol=1e-12)
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "without", "lacking"),
+    [
+        ("", "", ""),
+        ('"L"', '""', "LaTeX is"),
+        ('("-exp(x - f)",)', "None", "a derivative is"),
+        ("formula=", "numpy=", "an operation or a formula is"),
+        ("Course((-inf, 0), (-inf, 0), False)", "None", "an interval is"),
+    ],
+)
+def test_a_function_is_a_file(part: str, without: str, lacking: str, tmp_path: Path) -> None:
+    (tmp_path / "log1mexp.py").write_text(RECORD.replace(part, without))
+    command = [sys.executable, "-c", USING, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = done.stderr.splitlines()[-1:]
+    assert said == ([f"TypeError: {lacking} missing for log1mexp"] if lacking else [])
 
 
 def test_names_by_trait() -> None:
