@@ -77,7 +77,7 @@ DEVICE_INTRINSICS = {
     "fma": ("fma", 3),
 }
 
-_HOST_NAME = re.compile(r"tadc_(fast_)?([a-z0-9]+)_(?:v(\d+))?f(32|64)(_huge)?")
+_HOST_NAME = re.compile(r"tadc_(fast_)?([a-zA-Z0-9]+)_(?:v(\d+))?f(32|64)(_huge)?")
 
 
 def symbol(function: str, type: Type, fast: bool = False) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tadc.backend.cpu.jit import load
 from tadc.backend.cpu.processors import host
+from tadc.backend.functions import narrow_floats
 from tadc.backend.functions.scalar_functions import scalar_function
 from tadc.backend.ir_text import declarations
 from tadc.backend.object_code import object_code
@@ -122,3 +123,9 @@ def test_a_nan_stays_one_whatever_its_bits() -> None:
     for name in ("f16", "bf16"):
         found = converted(f"to{name}", "f32", False, bits.view(np.float32), np.uint16)
         assert np.isnan(found.view(numpy_type(name))).all()
+
+
+def test_names_of_types_may_have_capitals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(narrow_floats.CONVERSIONS, "fromF16E5", ("from", "f16"))
+    text = scalar_function("tadc_fromF16E5_f32")
+    assert text == (scalar_function("tadc_fromf16_f32") or "").replace("fromf16", "fromF16E5")
