@@ -10,7 +10,7 @@ from tadc.frontend.proof import TooManyCases
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
 from tadc.lattice.bounds import EliminationLimit
-from tadc.lattice.polyhedron import NEVER, implied, irredundant, is_empty
+from tadc.lattice.polyhedron import NEVER, hold, implied, irredundant, is_empty
 from tadc.lattice.shadow import shadow
 
 #: The most cases of alternatives that are looked at.
@@ -100,4 +100,4 @@ def without_repeats(excluded: Iterable[Domain], facts: Domain) -> tuple[Domain, 
 
 
 def _inside(rows: Domain, other: Domain, facts: Domain) -> bool:
-    return all(implied(form, (*facts, *rows)) for row in other for form in row.inequalities)
+    return hold(other, (*facts, *rows))

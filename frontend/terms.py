@@ -186,7 +186,7 @@ def holds(root: Term, known: dict[int, bool], wanted: Callable[[Term], bool]) ->
 
 def holds_reduction(root: Term, known: dict[int, bool]) -> bool:
     """Whether a reduction stands at or below a term; `known` keeps the answers by number between calls."""
-    return bottom_up(root, known, lambda node, below: isinstance(node, Reduce) or any(below))
+    return holds(root, known, lambda node: isinstance(node, Reduce))
 
 
 def tensors_read(roots: Iterable[Term]) -> set[str]:

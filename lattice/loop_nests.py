@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Bound, Level, Unbounded, bounds_innermost, loop_bounds, without_inner
 from tadc.lattice.effort import limited
-from tadc.lattice.polyhedron import hold, implied
+from tadc.lattice.polyhedron import implied, not_implied
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _loop_nest(binders: Sequence[str], rows: Sequence[Constraint], facts: Sequen
     own = set(binders)
     inside = [row for row in rows if row.equality and row.form.variables & own]
     bounding = [row for row in rows if not row.equality and row.form.variables & own]
-    outside = tuple(row for row in rows if not row.form.variables & own and not hold((row,), facts))
+    outside = not_implied([row for row in rows if not row.form.variables & own], facts)
     known = [*facts, *outside]
     levels = _box(binders, bounding)
     if levels is None:

@@ -14,7 +14,7 @@ from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import EliminationLimit
 from tadc.lattice.certificate import Certificate, Rational, spanned
 from tadc.lattice.points import SearchLimit, find_point
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import hold
 from tadc.lattice.rational import determinant, product
 from tadc.lattice.trace import Determined, Division, Tight
 
@@ -107,12 +107,12 @@ def _substituted(c: Certificate, form: Affine) -> Affine:
 def _follows(c: Certificate, row: Constraint, known: Sequence[Constraint]) -> bool:
     """Whether the row is proven, read without its quotients or with them."""
     numerator = Constraint(c.quotients.fraction(row.form)[0], row.equality)
-    return all(implied(side, known) for side in numerator.inequalities) or _proven(row, known)
+    return hold((numerator,), known) or _proven(row, known)
 
 
 def _proven(row: Constraint, known: Sequence[Constraint]) -> bool:
     """Whether the row follows, by linear programming or else by trying all points."""
-    if all(implied(side, known) for side in row.inequalities):
+    if hold((row,), known):
         return True
     try:
         return all(find_point([*known, Constraint(-s - 1)], _BUDGET) is None for s in row.inequalities)

@@ -38,7 +38,7 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.intervals import Interval, interval_of
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.points import SearchLimit, find_point
-from tadc.lattice.polyhedron import implied, is_empty
+from tadc.lattice.polyhedron import hold, implied, is_empty
 from tadc.passes.terms.checked_reads import evaluated
 from tadc.passes.terms.names import Names
 
@@ -49,8 +49,8 @@ __all__ = [
     "LoopNest", "Names", "Program", "Read", "Reduce", "ScalarFunction", "SearchLimit", "Select",
     "Term", "Terms", "as_form", "bottom_up", "box", "bytes_of_type", "called", "complete",
     "deep_recursion", "down", "equals_zero", "evaluate", "evaluated", "find_point", "float_function",
-    "having", "implied", "in_text_order", "index_forms", "integer_exponent", "interval_of", "is_empty",
-    "is_inside", "join_types", "loop_nest", "lower", "needs_values", "no_bound", "operands",
+    "having", "hold", "implied", "in_text_order", "index_forms", "integer_exponent", "interval_of",
+    "is_empty", "is_inside", "join_types", "loop_nest", "lower", "needs_values", "no_bound", "operands",
     "power", "print_program", "quotient", "reachable", "shape_at", "size_sources", "tensors_read",
     "type_in", "up", "upper", "value_at", "values_over",
 ]  # fmt: skip

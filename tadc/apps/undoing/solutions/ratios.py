@@ -13,7 +13,7 @@ from tadc.toolkit.language import (
     Guard,
     Read,
     Term,
-    implied,
+    hold,
     integer_exponent,
     reachable,
 )
@@ -58,10 +58,6 @@ def ratio(algebra: Algebra, above: Term, below: Term) -> Term | None:
 
 def given(algebra: Algebra, term: Term, known: Sequence[Constraint]) -> Term:
     """The term where the rows hold: without the guard that they imply."""
-    if isinstance(term, Guard) and all(_holds(row, known) for row in term.conditions):
+    if isinstance(term, Guard) and hold(term.conditions, known):
         return given(algebra, term.then, known)
     return term
-
-
-def _holds(row: Constraint, known: Sequence[Constraint]) -> bool:
-    return all(implied(form, known) for form in row.inequalities)
