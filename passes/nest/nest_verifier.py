@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 from math import gcd
 from types import MappingProxyType
@@ -51,10 +52,6 @@ NAME_TENSOR = "name it behind `nest`, or in a `stage` above"
 
 TRIED = (1, 2, 5)
 """Sizes are at least one of these each, or what is known says more."""
-
-MOST_KEPT = 256
-_RIGHT: set[object] = set()
-"""Nests, at some sizes, that were tried and are right: many schedules come to the same ones. Few are kept."""
 
 
 def verify(nest: Nest) -> list[Diagnostic]:
@@ -423,13 +420,15 @@ def _elements(shape: Iterable[Affine]) -> tuple[int, list[str]]:
 def _tried(nest: Nest, called: Mapping[str, Nest]) -> list[Mistake]:
     """The mistakes that show where the nest is interpreted."""
     for values in _values(nest):
-        key = nest, tuple(values.items()), tuple(called.items())
-        if key not in _RIGHT and (found := _mistakes_at(nest, called, values)):
-            return found
-        if len(_RIGHT) >= MOST_KEPT:
-            _RIGHT.clear()
-        _RIGHT.add(key)
+        if not _is_right(nest, tuple(called.items()), tuple(values.items())):
+            return _mistakes_at(nest, called, values)
     return []
+
+
+@lru_cache(maxsize=1 << 8)
+def _is_right(nest: Nest, called: tuple[tuple[str, Nest], ...], values: tuple[tuple[str, int], ...]) -> bool:
+    """Whether no mistake shows at some sizes: many schedules come to the same nest."""
+    return not _mistakes_at(nest, dict(called), dict(values))
 
 
 def _mistakes_at(nest: Nest, called: Mapping[str, Nest], values: Mapping[str, int]) -> list[Mistake]:
