@@ -47,7 +47,8 @@ def separate_contractions(program: Program, limit: int | None = None, takes: Tak
             own = definition.between(names.free(f"{definition.name}_0"), body=term)
             made.append(own)
             instead[term.number] = program.terms.read(own.name, own.own, own.type)
-        made.append(definition.with_body(bottom_up(definition.body, instead, program.terms.rebuild)))
+        body = bottom_up(definition.body, instead, program.terms.rebuild) if instead else definition.body
+        made.append(definition.with_body(body))
     return program.with_definitions(made)
 
 
