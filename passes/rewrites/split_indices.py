@@ -25,9 +25,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from tadc.frontend.extents import Shape, is_static
+from tadc.frontend.extents import is_static
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Reduce, Term, Terms, bottom_up, index_forms, reachable
+from tadc.frontend.terms import Domain, Reduce, Term, Terms, bottom_up, index_forms, reachable
 from tadc.lattice.affine import Affine, Constraint, Floor, equals_zero
 from tadc.lattice.polyhedron import without_floor
 from tadc.passes.terms.algebra import Algebra
@@ -142,7 +142,8 @@ def _split(
     form = Affine.var(group) * period + Affine.var(rest)
     shape, indices = [*definition.shape], [*definition.indices]
     shape[place : place + 1], indices[place : place + 1] = [size // period, period], [group, rest]
-    inner = _part(definition, names.free(f"{definition.name}_0"), tuple(shape), tuple(indices))
+    name = names.free(f"{definition.name}_0")
+    inner = definition.between(name, shape=tuple(shape), indices=tuple(indices))
     yield _rewritten(program, inner, {index: form})
     own = Affine.var(index)
     at = [own.floordiv(period) if name == group else own - own.floordiv(period) * period if name == rest
@@ -155,7 +156,7 @@ def _by_residue(
 ) -> Iterator[Definition]:
     """A tensor for each residue of some indices, and the definition that reads them."""
     terms, algebra = program.terms, Algebra(program.terms)
-    body: Term | None = None
+    cases: list[tuple[Domain, Term]] = []
     for residues in product(*(range(step) for step in steps.values())):
         here = dict(zip(steps, residues, strict=True))
         sizes = [
@@ -163,20 +164,13 @@ def _by_residue(
             for index, size in zip(definition.indices, definition.shape, strict=True)
         ]
         wish = "_".join([definition.name, *map(str, residues)])
-        part = _part(definition, names.free(wish), tuple(sizes), definition.indices)
+        part = definition.between(names.free(wish), shape=tuple(sizes))
         yield _rewritten(program, part, {i: Affine.var(i) * steps[i] + r for i, r in here.items()})
         at = [Affine.var(i).floordiv(steps[i]) if i in steps else Affine.var(i) for i in definition.indices]
-        read = terms.read(part.name, at, definition.type)
         places = [(i, form) for i, form in zip(definition.indices, at, strict=True) if i in here]
-        rows = [equals_zero(Affine.var(i) - form * steps[i] - here[i]) for i, form in places]
-        body = read if body is None else algebra.guard(rows, read, body)
-    assert body is not None
-    yield replace(definition, body=body)
-
-
-def _part(definition: Definition, name: str, shape: Shape, indices: tuple[str, ...]) -> Definition:
-    """A definition of this shape, that nobody outside sees."""
-    return definition.between(name, shape=shape, indices=indices)
+        rows = tuple(equals_zero(Affine.var(i) - form * steps[i] - here[i]) for i, form in places)
+        cases.append((rows, terms.read(part.name, at, definition.type)))
+    yield replace(definition, body=algebra.first(cases[:0:-1], cases[0][1]))
 
 
 def _rewritten(program: Program, part: Definition, forms: Mapping[str, Affine]) -> Definition:
