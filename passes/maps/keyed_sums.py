@@ -117,16 +117,15 @@ def _keyed(
 def _key(row: Constraint, own: Collection[str], index: str) -> tuple[Affine, Affine] | None:
     """The key of an element, and of a summand, which are equal where a row holds: an index, or elements of
     index arrays that have equally many values."""
-    element, k = Affine.var(index), row.form.coefficient(index)
-    if abs(k) == 1:
-        added = element - row.form * k
-        return (element, added) if index not in added.variables else None
+    if abs(row.form.coefficient(index)) == 1:
+        added = row.form.solved(index)
+        return None if added is None else (Affine.var(index), added)
     for atom, k in row.form.terms:
         if isinstance(atom, Lookup) and abs(k) == 1 and not atom.variables.isdisjoint(own):
-            added = Affine.atom(atom)
-            asked = added - row.form * k
-            has_keys = asked.lookup is not None and asked.lookup.below == atom.below
-            return (asked, added) if has_keys and asked.variables.isdisjoint(own) else None
+            asked = row.form.solved(atom)
+            if asked is None or asked.lookup is None or asked.lookup.below != atom.below:
+                return None
+            return (asked, Affine.atom(atom)) if asked.variables.isdisjoint(own) else None
     return None
 
 

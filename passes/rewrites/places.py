@@ -147,11 +147,10 @@ def _by_rows(
     """The indices of ranges between neighbours that something is in."""
     for found in fibres_in(rows, increasing):
         (at,) = found.values
-        for index in (i for i in indices if abs(at.coefficient(i)) == 1):
-            rest = at - Affine.var(index) * at.coefficient(index)
-            by = rest.variables | found.place.variables
-            if index not in by:
-                yield index, ToldIndex(by, None, found)
+        for index in indices:
+            rest = at.solved(index)
+            if rest is not None and index not in found.place.variables:
+                yield index, ToldIndex(rest.variables | found.place.variables, None, found)
 
 
 def _depends(told: ToldIndex, index: str, found: dict[str, ToldIndex]) -> bool:

@@ -207,19 +207,13 @@ def _is_read_through(definition: Definition) -> bool:
     return definition.order is None and not (isinstance(body, Reduce) and body.kind != "sum")
 
 
-def _is_bound_of(form: Affine, name: str) -> bool:
-    """Whether `form >= 0` bounds an index by something else: the index, or its negative, is in it once."""
-    k = form.coefficient(name)
-    return abs(k) == 1 and name not in (form - Affine.var(name) * k).variables
-
-
 def _count(name: str, rows: Domain) -> Affine | None:
     """How many values an index has between two bounds that are always so far apart; None of other domains."""
     lower = [row.form for row in rows if not row.equality and row.form.coefficient(name) == 1]
     upper = [row.form for row in rows if not row.equality and row.form.coefficient(name) == -1]
     if len(rows) != 2 or len(lower) != 1 or len(upper) != 1:
         return None
-    if not all(_is_bound_of(row.form, name) for row in rows):
+    if any(row.form.solved(name) is None for row in rows):
         return None
     count = lower[0] + upper[0] + 1
     return count if count.is_constant and count.constant >= 0 else None
