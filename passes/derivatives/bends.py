@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tadc.frontend.terms import Apply, Read, Term, bottom_up
+from tadc.frontend.terms import Apply, Read, Term, holds
 
 #: Functions whose slope may be infinite or have a step where a value is finite.
 BENT = frozenset({"abs", "sqrt", "cbrt", "pow", "pinv", "asin", "acos", "acosh"})
@@ -22,13 +22,13 @@ class Bends:
     def has(self, term: Term, is_steep: Callable[[Apply], bool]) -> bool:
         """Whether a term has one; `is_steep` tells if the slope of a function is infinite or has a step."""
 
-        def bends(node: Term, below: list[bool]) -> bool:
+        def bends(node: Term) -> bool:
             if isinstance(node, Read):
                 return node.tensor in self.tensors
-            return any(below) or (isinstance(node, Apply) and node.function in BENT and is_steep(node))
+            return isinstance(node, Apply) and node.function in BENT and is_steep(node)
 
         waiting, self.waiting = self.waiting, []
         for name, body in waiting:
-            if bottom_up(body, self.known, bends):
+            if holds(body, self.known, bends):
                 self.tensors.add(name)
-        return bottom_up(term, self.known, bends)
+        return holds(term, self.known, bends)

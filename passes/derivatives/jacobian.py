@@ -38,7 +38,7 @@ def jacobian_program(
     opened = with_open_roots(program, wrt)
     kept = with_kept_values(opened.program, wrt)
     program = kept.program
-    own = [replace(d, is_output=False, gradient_of="", tangent_of="") for d in program.definitions]
+    own = [d.between(d.name) for d in program.definitions]
     names = Names(program)
     named = {(o.name, a): names.free(f"d{o.name}_d{a}") for o in program.outputs for a in wrt}
 

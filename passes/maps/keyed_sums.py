@@ -95,7 +95,7 @@ def _keyed(
     own, outside = {each for each, _ in loops}, {index, *(each for each, _ in around)}
     told = [row for _, rows in (*around, *loops) for row in rows if row.equality]
     key = _key(told[0], own, index) if len(told) == 1 else None
-    if key is None or any(isinstance(let.value, Fold) for let in block.all_lets()):
+    if key is None or any(block.folds()):
         return None
     bounds = [(each, tuple(row for row in rows if not row.equality)) for each, rows in loops]
     forms = [row.form for _, rows in bounds for row in rows]

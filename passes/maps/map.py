@@ -445,4 +445,4 @@ class MapFunction:
     def read_by_maps(self) -> frozenset[str]:
         """The tensors that maps read, but for those that a map completes in place."""
         plain = (item for item in self.maps if not item.marks.in_place)
-        return frozenset(load.tensor for item in plain for load in item.loads())
+        return frozenset(name for item in plain for name in item.read)

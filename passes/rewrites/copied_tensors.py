@@ -53,8 +53,7 @@ def without_copied_results(program: Program) -> Program:
             continue
         at = next((n for n, d in enumerate(program.definitions) if d.name == body.tensor), place)
         source = program.definitions[at]
-        own = tuple(map(Affine.var, result.indices))
-        if body.indices != own or (source.shape, source.type) != (result.shape, result.type):
+        if body.indices != result.own or (source.shape, source.type) != (result.shape, result.type):
             continue
         if source.is_output or any(d.is_output for d in program.definitions[at:place]):
             continue

@@ -31,8 +31,8 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.terms.costs import CACHED_BYTES, LARGER, Costs, about, bytes_of, elements, has_room, points
+from tadc.passes.terms.even_lookups import looks_up
 from tadc.passes.terms.index_ranges import Range, ranges_of
-from tadc.passes.terms.inspected_arrays import lookups_of
 from tadc.passes.terms.liveness import needed
 from tadc.passes.where import LEAVE_OUT, Inline, Materialised, Where
 
@@ -239,7 +239,7 @@ class _Recomputed:
 
 def _is_gathered(body: Term) -> bool:
     """Whether a value is made of few others at elements of index arrays."""
-    return not holds_reduction(body, {}) and any(True for _ in lookups_of([body]))
+    return not holds_reduction(body, {}) and looks_up([body])
 
 
 def _compared(definitions: Sequence[Definition]) -> set[str]:

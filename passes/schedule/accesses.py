@@ -28,6 +28,7 @@ from tadc.passes.maps.map import (
     blocks_of,
     factors,
 )
+from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.schedule.splits import WHOLE, Parts
 from tadc.passes.terms.costs import ELEMENT, LARGE, extent
@@ -319,12 +320,7 @@ class Accesses:
 
 def shape_bytes(tensor: TensorDecl) -> int | None:
     """The bytes of a tensor; None where its shape depends on sizes."""
-    if not all(size.is_constant for size in tensor.shape):
-        return None
-    total = ELEMENT[tensor.type]
-    for size in tensor.shape:
-        total *= size.constant
-    return total
+    return bytes_of(tensor) if all(size.is_constant for size in tensor.shape) else None
 
 
 def _distance(name: str, rows: Sequence[Constraint]) -> int:

@@ -116,7 +116,7 @@ class _Lists:
 
     def recurrence(self, old: Definition) -> Definition:
         """A recurrence of the elements that may be other than 0, as far as it is seen which these are."""
-        made, at, rows = old, tuple(map(Affine.var, old.indices)), list[Constraint]()
+        made, at, rows = old, old.own, list[Constraint]()
         while True:
             points = [
                 Point(self.made, made, p)

@@ -43,7 +43,7 @@ class Unknowns:
         self.own = list(definition.indices)
         self.binders = list(part.binders)
         self.rows: Domain = part.rows
-        self.at: tuple[Affine, ...] = tuple(map(Affine.var, definition.indices))
+        self.at: tuple[Affine, ...] = definition.own
         self.value = part.value
         #: What says that told indices are in range.
         self.inside: Domain = ()

@@ -83,7 +83,7 @@ class Supports:
         start = self.term(definition.body, facts)
         if not start:
             return []
-        pairs = permutations(map(Affine.var, definition.indices), 2)
+        pairs = permutations(definition.own, 2)
         rows = [Constraint(one - other - by) for one, other in pairs for by in (1, 0, -1)]
         pieces = start
         while True:
@@ -126,7 +126,7 @@ class Supports:
     def _read(self, read: Read, piece: Piece) -> Piece:
         """A set of the tensor that is read, at the place of the read."""
         names = tuple(self.program.terms.fresh("e") for _ in piece.binders)
-        mapping = dict(zip(self.definitions[read.tensor].indices, read.indices, strict=True))
+        mapping = self.definitions[read.tensor].at(read.indices)
         mapping |= {old: Affine.var(new) for old, new in zip(piece.binders, names, strict=True)}
         return Piece(names, tuple(row.substitute(mapping) for row in piece.rows))
 
