@@ -35,11 +35,6 @@ class ValueInterval(NamedTuple):
         """Whether every value is above 0."""
         return self.low > 0 or (self.low == 0 and self.nonzero)
 
-    @property
-    def has_sign(self) -> bool:
-        """Whether all values are above 0, or all below."""
-        return self.is_nonzero and (self.low >= 0 or self.high <= 0)
-
     def negated(self) -> ValueInterval:
         """The values with the other sign."""
         return ValueInterval(-self.high, -self.low, self.finite, self.nonzero)
