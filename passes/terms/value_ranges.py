@@ -159,8 +159,8 @@ class _RangeWalk:
                 return then.joined(self.visit(node.otherwise, facts + outside(node.conditions, facts)))
             case Reduce():
                 body = self.visit(node.body, facts + node.domain)
-                some, any = (_reduced(node.kind, body, has_points) for has_points in (True, False))
-                return some if some != any and self.has_points(node, facts) else any
+                some, without = (_reduced(node.kind, body, has_points) for has_points in (True, False))
+                return some if some != without and self.has_points(node, facts) else without
             case _:
                 return ANY
 
