@@ -1,4 +1,4 @@
-"""Which reductions are worth shared memory, and how large the tiles of their blocks are.
+"""Which reductions and transposed reads are worth shared memory, and how large the tiles of their blocks are.
 
 What counts is reuse: an element that a block copies once and many of its threads read. It follows from
 the strides of the reads alone, so the gradients of a contraction or a convolution are treated alike.
