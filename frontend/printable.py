@@ -110,7 +110,7 @@ class TermSpeller:
         binders = [self.terms.fresh("z") for _ in term.binders]
         inner = names | {old: Affine.var(new) for old, new in zip(term.binders, binders, strict=True)}
         rows = tuple(row.substitute(inner) for row in term.domain)
-        hints = dict(zip(binders, term.hints or ("",) * len(binders), strict=True))
+        hints = dict(zip(binders, term.hints, strict=True))
         if len(binders) > 1 and REDUCTIONS[term.kind].ties_share:
             boxed = self._boxed(term, hints, rows, inner, facts)
             if boxed is not None:
