@@ -276,7 +276,7 @@ LIMITS = {
     "passes/supports": 2_094,
     "passes/terms": 4_138,
     "backend": 16_673,
-    "tadc": 26_818,
+    "tadc": 26_816,
     "tadc/apps": 9_169,
 }
 

@@ -7,8 +7,8 @@
 ;
 ; A call carries the number of its kernel and its program. `@tadc.xla` looks the number up in a table; where it
 ; is not there, as in a process that has read an exported program, a callback compiles the program. Of each
-; kernel there is a table of `native/door_table.py`. `@tadc.install` tells of the kernels, of the callback, and
-; of the version that a question for it is answered with.
+; kernel there is a table of `native/door_table.py`, which functions of `native/door.ll` read. `@tadc.install`
+; tells of the kernels, of the callback, and of the version that a question for it is answered with.
 ;
 ; Codes of XLA_FFI_Error: 3 for an invalid argument, 8 for exhausted resources, 13 for errors of our own.
 
@@ -137,9 +137,6 @@ compiled:
   ret ptr %now
 }
 
-; The number of what is wrong is counted as by `call_checks.py`.
-%Table = type { i64, i64, i64, i64, ptr, ptr, ptr, i64, [0 x { i64, i64, i64 }] }
-
 ; Take a frame apart and call a kernel: null, or an error of XLA.
 define ptr @"tadc.xla.run"(ptr %frame, ptr %table) {
 begin:
@@ -184,11 +181,7 @@ failed:
   %is.memory = icmp eq i64 %number, 2
   %of.memory = select i1 %is.memory, i32 8, i32 3
   %code = select i1 %is.ours, i32 13, i32 %of.memory
-  %messages.at = getelementptr %Table, ptr %table, i64 0, i32 6
-  %messages = load ptr, ptr %messages.at
-  %place = sub i64 %number, 1
-  %message.at = getelementptr ptr, ptr %messages, i64 %place
-  %message = load ptr, ptr %message.at
+  %message = call ptr @message(ptr %table, i64 %number)
   %error = call ptr @fail(ptr %frame, i32 %code, ptr %message)
   ret ptr %error
 }
@@ -205,8 +198,8 @@ there:
   %buffers = load ptr, ptr %buffers.at
   br label %head
 head:
-  %n = phi i64 [ 0, %there ], [ %n.next, %end ]
-  %dims.at = phi ptr [ %dims, %there ], [ %dims.next, %end ]
+  %n = phi i64 [ 0, %there ], [ %n.next, %placed ]
+  %dims.at = phi ptr [ %dims, %there ], [ %dims.next, %placed ]
   %left = icmp slt i64 %n, %count
   br i1 %left, label %look, label %done
 look:
@@ -219,24 +212,13 @@ typed:
   %its.type.at = getelementptr i8, ptr %buffer, i64 16
   %its.type.half = load i32, ptr %its.type.at
   %its.type = zext i32 %its.type.half to i64
-  %type.at = getelementptr { i64, i64, i64 }, ptr %about, i64 %n
-  %type = load i64, ptr %type.at
-  %n.twice = shl i64 %n, 1
-  %type.number = add i64 %n.twice, 4
-  %same.type = icmp eq i64 %its.type, %type
-  br i1 %same.type, label %ranked, label %wrong.type
-wrong.type:
-  ret i64 %type.number
-ranked:
   %its.rank.at = getelementptr i8, ptr %buffer, i64 32
   %its.rank = load i64, ptr %its.rank.at
-  %rank.at = getelementptr i64, ptr %type.at, i64 1
-  %rank = load i64, ptr %rank.at
-  %same.rank = icmp eq i64 %its.rank, %rank
-  br i1 %same.rank, label %placed, label %wrong.rank
-wrong.rank:
-  %rank.number = add i64 %type.number, 1
-  ret i64 %rank.number
+  %mistake = call i64 @mistake(ptr %about, i64 %n, i64 %its.type, i64 %its.rank)
+  %is.right = icmp eq i64 %mistake, 0
+  br i1 %is.right, label %placed, label %wrong
+wrong:
+  ret i64 %mistake
 placed:
   %elements.at = getelementptr i8, ptr %buffer, i64 24
   %elements = load ptr, ptr %elements.at
@@ -244,20 +226,7 @@ placed:
   store ptr %elements, ptr %place
   %extents.at = getelementptr i8, ptr %buffer, i64 40
   %extents = load ptr, ptr %extents.at
-  br label %extent.head
-extent.head:
-  %d = phi i64 [ 0, %placed ], [ %d.next, %extent ]
-  %extent.left = icmp slt i64 %d, %rank
-  br i1 %extent.left, label %extent, label %end
-extent:
-  %extent.at = getelementptr i64, ptr %extents, i64 %d
-  %value = load i64, ptr %extent.at
-  %dim.at = getelementptr i64, ptr %dims.at, i64 %d
-  store i64 %value, ptr %dim.at
-  %d.next = add i64 %d, 1
-  br label %extent.head
-end:
-  %dims.next = getelementptr i64, ptr %dims.at, i64 %rank
+  %dims.next = call ptr @put.extents(ptr %dims.at, ptr %extents, i64 %its.rank)
   %n.next = add i64 %n, 1
   br label %head
 done:

@@ -18,13 +18,12 @@ import jax
 
 from tadc.api.function import Function, restored
 from tadc.backend.cpu.kept_code import linked
-from tadc.backend.cpu.linking import Library
 from tadc.backend.runtime.interface import Interface
 from tadc.caller.boundary import usage
 from tadc.compiler.compile_options import Options
 from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.forks import REGISTRY_LOCK
-from tadc.native.door_table import door_table
+from tadc.native.door_table import door_code, door_table
 from tadc.native.entry import Entry
 from tadc.native.framed_kernels import Framed, framed_kernel
 
@@ -38,6 +37,7 @@ MESSAGE = 1024
 """A message of the callback has so many bytes at most."""
 
 SOURCE = Path(__file__).with_name("xla.ll")
+"""The handler."""
 
 _LEAST = 64
 """So many places a table has at first."""
@@ -69,7 +69,8 @@ class XlaKernels:
         with REGISTRY_LOCK:
             if self._install is not None:
                 return
-            minor, library = _version(), handler()
+            minor = _version()
+            library = linked(door_code(SOURCE), ["tadc.xla", "tadc.install"], level=1)
             install = Install(library["tadc.install"])
             missing = _Missing(self._missing)
             self._kept += [library, missing]
@@ -133,11 +134,6 @@ _Missing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ct
 
 KERNELS = XlaKernels()
 """Those of this process."""
-
-
-def handler() -> Library:
-    """The code of `xla.ll`."""
-    return linked(SOURCE.read_text(), ["tadc.xla", "tadc.install"], level=1)
 
 
 Install = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)

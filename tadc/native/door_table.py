@@ -10,12 +10,18 @@ which bits of an address are 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.render import render
 from tadc.native.entry import Entry
 from tadc.native.ir_lines import text_constant
+
+
+def door_code(path: Path) -> str:
+    """LLVM IR of a way into kernels, behind that of `door.ll`, which all share."""
+    return Path(__file__).with_name("door.ll").read_text() + path.read_text()
 
 
 def door_table(

@@ -1,5 +1,5 @@
 ; Kernels of operators: tensors of libtorch in and out, around the entry of a kernel, whose table
-; `native/door_table.py` describes.
+; `native/door_table.py` describes, and functions of `native/door.ll` read.
 ;
 ;   void @tadc.torch.call(ptr %stack, i64 %table, i64 %unused, i64 %unused, ptr %unused)
 ;
@@ -19,10 +19,7 @@ declare i32 @aoti_torch_get_sizes(ptr, ptr)
 declare i1 @aoti_torch_grad_mode_is_enabled()
 declare void @aoti_torch_grad_mode_set_enabled(i1)
 declare i32 @aoti_torch_is_contiguous(ptr, ptr)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-
-%Table = type { i64, i64, i64, i64, ptr, ptr, ptr, i64, [0 x { i64, i64, i64 }] }
 
 @where = private constant [5 x i8] c"tadc\00"
 
@@ -44,11 +41,7 @@ well:
   ret void
 failed:
   call void @let.go(ptr %made, i64 %outputs)
-  %messages.at = getelementptr %Table, ptr %table, i64 0, i32 6
-  %messages = load ptr, ptr %messages.at
-  %place = sub i64 %code, 1
-  %message.at = getelementptr ptr, ptr %messages, i64 %place
-  %message = load ptr, ptr %message.at
+  %message = call ptr @message(ptr %table, i64 %code)
   %where = ptrtoint ptr @where to i64
   musttail call void @aoti_torch_check(ptr null, i64 %where, i64 %where, i64 1, ptr %message)
   ret void
@@ -97,51 +90,27 @@ begin:
 
 ; The extents of all inputs, if types and numbers of dimensions are right.
 shape.head:
-  %n = phi i64 [ 0, %begin ], [ %n.next, %shape.end ]
-  %dims.at = phi ptr [ %dims, %begin ], [ %dims.next, %shape.end ]
+  %n = phi i64 [ 0, %begin ], [ %n.next, %sized ]
+  %dims.at = phi ptr [ %dims, %begin ], [ %dims.next, %sized ]
   %shape.left = icmp slt i64 %n, %inputs
   br i1 %shape.left, label %shape, label %told
 shape:
   %tensor.at = getelementptr ptr, ptr %stack, i64 %n
   %tensor = load ptr, ptr %tensor.at
-  %type.at = getelementptr { i64, i64, i64 }, ptr %about, i64 %n
-  %type = load i64, ptr %type.at
-  %rank.at = getelementptr { i64, i64, i64 }, ptr %about, i64 %n, i32 1
-  %rank = load i64, ptr %rank.at
   %e0 = call i32 @aoti_torch_get_dtype(ptr %tensor, ptr %word)
   %its.type.half = load i32, ptr %word
   %its.type = sext i32 %its.type.half to i64
-  %n.twice = shl i64 %n, 1
-  %type.number = add i64 %n.twice, 4
-  %same.type = icmp eq i64 %its.type, %type
-  br i1 %same.type, label %ranked, label %wrong.type
-wrong.type:
-  ret i64 %type.number
-ranked:
   %e1 = call i32 @aoti_torch_get_dim(ptr %tensor, ptr %word)
   %its.rank = load i64, ptr %word
-  %same.rank = icmp eq i64 %its.rank, %rank
-  br i1 %same.rank, label %sized, label %wrong.rank
-wrong.rank:
-  %rank.number = add i64 %type.number, 1
-  ret i64 %rank.number
+  %mistake = call i64 @mistake(ptr %about, i64 %n, i64 %its.type, i64 %its.rank)
+  %is.right = icmp eq i64 %mistake, 0
+  br i1 %is.right, label %sized, label %wrong
+wrong:
+  ret i64 %mistake
 sized:
   %e2 = call i32 @aoti_torch_get_sizes(ptr %tensor, ptr %word)
   %its.sizes = load ptr, ptr %word
-  br label %extent.head
-extent.head:
-  %d = phi i64 [ 0, %sized ], [ %d.next, %extent ]
-  %extent.left = icmp slt i64 %d, %rank
-  br i1 %extent.left, label %extent, label %shape.end
-extent:
-  %its.extent.at = getelementptr i64, ptr %its.sizes, i64 %d
-  %its.extent = load i64, ptr %its.extent.at
-  %dim.at = getelementptr i64, ptr %dims.at, i64 %d
-  store i64 %its.extent, ptr %dim.at
-  %d.next = add i64 %d, 1
-  br label %extent.head
-shape.end:
-  %dims.next = getelementptr i64, ptr %dims.at, i64 %rank
+  %dims.next = call ptr @put.extents(ptr %dims.at, ptr %its.sizes, i64 %its.rank)
   %n.next = add i64 %n, 1
   br label %shape.head
 

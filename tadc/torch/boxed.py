@@ -8,7 +8,7 @@ from pathlib import Path
 from tadc.backend.cpu.kept_code import linked
 from tadc.backend.cpu.linking import Library
 from tadc.backend.runtime.interface import Interface
-from tadc.native.door_table import door_table
+from tadc.native.door_table import door_code, door_table
 from tadc.native.entry import Entry
 from tadc.torch.libtorch import cpu_number, element_number, externals
 
@@ -34,4 +34,4 @@ def called_here() -> dict[str, int]:
 
 @cache
 def _library() -> Library:
-    return linked(Path(__file__).with_name("boxed.ll").read_text(), [_CALL], externals(), level=1)
+    return linked(door_code(Path(__file__).with_name("boxed.ll")), [_CALL], externals(), level=1)

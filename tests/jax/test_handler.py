@@ -11,6 +11,7 @@ import tadc
 from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
 from tadc.jax.xla_kernels import SOURCE, Install, table_of
+from tadc.native.door_table import door_code
 from tadc.native.framed_kernels import framed_kernel
 
 INVALID_ARGUMENT, INTERNAL = 3, 13
@@ -59,7 +60,7 @@ def pointers(frame: Any, first: int, buffers: list[Any]) -> None:
 
 def kernel(text: str) -> Any:
     made = framed_kernel(tadc.function(text), "XLA", table_of)
-    library = load(object_code(SOURCE.read_text()), ["tadc.xla.run"])
+    library = load(object_code(door_code(SOURCE)), ["tadc.xla.run"])
     KEPT.extend((made, library))
     run = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(library["tadc.xla.run"])
     return lambda frame: run(frame, made.address)
@@ -101,7 +102,7 @@ def test_kernels_report_what_does_not_fit() -> None:
 
 
 def loaded(minor: int) -> Any:
-    library, table = load(object_code(SOURCE.read_text()), ["tadc.xla", "tadc.install"]), Words(0)
+    library, table = load(object_code(door_code(SOURCE)), ["tadc.xla", "tadc.install"]), Words(0)
     KEPT.extend((library, table))
     Install(library["tadc.install"])(ctypes.addressof(table), 0, 0, minor)
     return HANDLER(library["tadc.xla"])
