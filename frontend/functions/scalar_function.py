@@ -15,8 +15,8 @@ from typing import Literal
 TRANSCENDENTAL = 10
 
 #: `flat`: f'(x) = 0 wherever there is one. `odd`: f(-x) = -f(x). `even`: f(-x) = f(x). `zero at 0`: f(0) = 0.
-#: `singular`: where a slope is no finite number, 0 times it is 0.
-Trait = Literal["flat", "odd", "even", "zero at 0", "singular"]
+#: `singular`: where a slope is no finite number, 0 times it is 0. `jumps`: its values jump somewhere.
+Trait = Literal["flat", "odd", "even", "zero at 0", "singular", "jumps"]
 
 #: The greatest order of a family. What it is to compute grows with the order.
 MOST = 24

@@ -44,7 +44,7 @@ from tadc.toolkit.language import (
 from tadc.toolkit.reporting import CompileError
 from tadc.toolkit.transforms import Algebra, in_terms, is_const, simplify_program
 
-_FLAT = having("flat")
+_JUMPS = having("jumps")
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def _jumping(bodies: Iterable[Term]) -> Iterator[Term]:
         match term:
             case Select():
                 yield from (term.lhs, term.rhs)
-            case Apply(function=function) if function == "mod" or function in _FLAT:
+            case Apply(function=function) if function in _JUMPS:
                 yield from term.operands
             case _:
                 pass
