@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,15 +40,17 @@ class Measurement:
 def measurements(model: Model, given: GivenInputs) -> Iterator[Measurement]:
     """All of them, in order. Raises ArgumentError where what is given does not fit."""
     points = model.points(given.values)
+    ranks = {name: len(model.shape(name, given.values)) for name in given.values}
     for at in np.ndindex(points):
-        one = _at(model, given, points, at) if points else given
+        one = _at(given, ranks, points, at) if points else given
         layout = model.layout(one.values, one.names, whole=True)
         yield Measurement(one.values, layout, stacked(one, layout, True))
 
 
-def _at(model: Model, given: GivenInputs, points: tuple[int, ...], at: tuple[int, ...]) -> GivenInputs:
-    """What is given of one measurement."""
-    ranks = {name: len(model.shape(name, given.values)) for name in given.values}
+def _at(
+    given: GivenInputs, ranks: Mapping[str, int], points: tuple[int, ...], at: tuple[int, ...]
+) -> GivenInputs:
+    """What is given of one measurement, of inputs of these ranks."""
 
     def here(name: str, x: Any) -> Any:
         if np.ndim(x) <= ranks[name]:
