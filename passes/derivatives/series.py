@@ -13,7 +13,6 @@ the rules of derivatives. What has no series that is known here (a kink, an esse
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -22,7 +21,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from tadc.frontend.dtypes import DEFAULT
-from tadc.frontend.float_functions import float_function
+from tadc.frontend.float_functions import HOLDS, float_function
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -222,9 +221,9 @@ class Expansion:
         sign = self._sign(apart)
         if sign is None:
             return None
-        beside = then if _HOLDS[node.relation](sign, 0) else otherwise
+        beside = then if HOLDS[node.relation](sign, 0) else otherwise
         # Where both are equal for t = 0, another branch may be taken there than beside it.
-        there = then if _HOLDS[node.relation](0, 0) else otherwise
+        there = then if HOLDS[node.relation](0, 0) else otherwise
         return beside if apart.lead <= 0 or _agree(there, beside) else None
 
     def _applied(self, node: Apply, below: list[Series]) -> Found:
@@ -436,16 +435,6 @@ def _exponent(node: Apply) -> Fraction:
     exponent = node.operands[1]
     assert isinstance(exponent, Const)
     return Fraction(n) if n is not None else fraction(float(exponent.value))
-
-
-_HOLDS: dict[str, Callable[[float, float], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def _literal_value(node: Term, below: list[float | None]) -> float | None:

@@ -1,5 +1,6 @@
 """Programs as data: definitions, terms, and the index forms and integer sets that stand in them."""
 
+from tadc.frontend.conditions import NEGATED
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.dtypes import DEFAULT, bytes_of_type
 from tadc.frontend.extents import as_form, shape_at, size_sources
@@ -43,7 +44,7 @@ from tadc.passes.terms.checked_reads import evaluated
 from tadc.passes.terms.names import Names
 
 __all__ = [
-    "APPLIED", "DEFAULT", "FUNCTIONS", "HOLDS", "LIBRARY", "OPERANDS", "REDUCTIONS", "UNARY",
+    "APPLIED", "DEFAULT", "FUNCTIONS", "HOLDS", "LIBRARY", "NEGATED", "OPERANDS", "REDUCTIONS", "UNARY",
     "Affine", "Apply", "Argument", "Bounds", "Const", "Constraint", "Course", "Definition",
     "Domain", "EliminationLimit", "Floats", "Floor", "Guard", "IndexValue", "Interval", "Lookup",
     "LoopNest", "Names", "Program", "Read", "Reduce", "ScalarFunction", "SearchLimit", "Select",

@@ -29,11 +29,6 @@ class Interval(TracedNumber):
         self.hi = hi
 
     @classmethod
-    def around(cls, value: float, radius: float) -> Interval:
-        """All numbers at most so far away."""
-        return cls(value, value) if radius == 0 else cls(down(value - radius), up(value + radius))
-
-    @classmethod
     def apply(cls, function: str, plain: Plain, *operands: Any) -> Interval:
         """The values of the function. Raises ArgumentError (TAD0908) where it has no bounds."""
         return cls(*bounds_of(function, *map(_bounds, operands)))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from tadc.toolkit.language import (
     APPLIED,
     LIBRARY,
+    NEGATED,
     OPERANDS,
     Bounds,
     Course,
@@ -57,7 +58,7 @@ def decided(relation: str, x: Bounds, y: Bounds) -> bool | None:
         case "=":
             return True if x[0] == x[1] == y[0] == y[1] else False if _apart(x, y) else None
         case _:
-            opposite = decided({"!=": "=", ">=": "<", "<=": ">"}[relation], x, y)
+            opposite = decided(NEGATED[relation], x, y)
             return None if opposite is None else not opposite
 
 
