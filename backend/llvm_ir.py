@@ -33,7 +33,7 @@ _DECLARED = re.compile(r"^declare [^\n]*?@([\w.]+)\([^\n]*\n?", re.M)
 _DEFINED = re.compile(r"^define [^\n]*?@([\w.]+)\(", re.M)
 _CALLED = re.compile(r"call [^@\n]* @([\w.]+)\(")
 _FUNCTION = re.compile(r"^(define [^\n]*?@([\w.]+)\([^\n]*)\{\n(?:[^}\n][^\n]*\n|\n)*\}\n", re.M)
-_VARIABLE = re.compile(r"^@([\w.]+) = ", re.M)
+_VARIABLE = re.compile(r"^@([\w.]+) = [^\n]*\n", re.M)
 _NAMED = re.compile(r"@([\w.]+)")
 _QUOTED = re.compile(r'@"([A-Za-z_][\w.]*)"')
 _SMALL = re.compile(r"^attributes (#\d+) = \{[^\n]*\boptsize\b", re.M)
@@ -126,7 +126,9 @@ def set_apart(text: str) -> tuple[str, list[str], str]:
     needed = [*names]
     for name in needed:
         needed += called[name] - {*needed}
-    rest, alone = text, without(text, found.keys() - {*needed})
+    used = {name for one in needed for name in _NAMED.findall(found[one][0])}
+    alone = _VARIABLE.sub(lambda m: m[0] if m[1] in used else "", without(text, found.keys() - {*needed}))
+    rest = text
     for name in names:
         whole, head = found[name][0], found[name][1]
         rest = rest.replace(whole, re.sub("^define (internal )?", "declare ", head) + "\n")

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.cpu import backend as cpu
 from tadc.backend.functions.scalar_functions import scalar_function
 from tadc.backend.llvm_ir import defer, loops_for_speed, set_apart
-from tadc.backend.object_code import optimised
+from tadc.backend.object_code import object_code, optimised
 from tests.backend.kernels import elementwise, llvm_text
 
 FEW = "x: f64[40]\nf[i] = sin(x[i]) + x[i]"
@@ -20,9 +19,7 @@ BOTH = "x: f64[40]; y: f64[100000]\nf[i] = sin(x[i]) + x[i]\ng[i] = y[i]**2"
 CALL = re.compile(r"call [^\n]*@tadc_sin_f64\(")
 
 
-@pytest.fixture(autouse=True)
-def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "WORTH_VECTORS", 1 << 18)
+pytestmark = pytest.mark.as_shipped
 
 
 def llvm(text: str) -> str:
@@ -34,7 +31,7 @@ def test_code_for_size_is_marked_in_llvm_ir() -> None:
     assert not re.search(r"^attributes #\d+ = \{[^\n]*\boptsize\b", llvm(MANY), re.M)
 
 
-@pytest.mark.parametrize(("size", "is_small"), [(32, True), (64, False)])
+@pytest.mark.parametrize(("size", "is_small"), [(16, True), (64, False)])
 def test_what_takes_a_microsecond_is_compiled_for_speed(size: int, is_small: bool) -> None:
     text = llvm(f"a: f64[{size}, {size}]; x: f64[{size}]\nf[i] = sum{{k}} (a[i, k] * x[k])")
     assert bool(re.search(r"^attributes #\d+ = \{[^\n]*\boptsize\b", text, re.M)) == is_small
@@ -91,3 +88,17 @@ def test_a_function_whose_name_is_quoted_is_not_taken_along() -> None:
     assert "tadc_call" not in alone
     assert "define void @tadc_call()" in rest
     assert "declare void @tad_f.0()" in rest
+
+
+def test_a_variable_stays_beside_the_functions_it_names() -> None:
+    """As the table by which a framework's door finds the entry."""
+    body = "  ret void\n}\n"
+    small = f"define void @tad_f.0() #0 {{\n{body}"
+    entry = f"define void @tad_f() {{\n  call void @tad_f.0()\n{body}"
+    door = "@door = constant { ptr } { ptr @tad_f }"
+    text = f"{small}\n{entry}\n{door}\nattributes #0 = {{ optsize }}\n"
+    rest, names, alone = set_apart(text)
+    assert names == ["tad_f.0"]
+    assert door in rest
+    assert "@door" not in alone
+    assert object_code(text)

@@ -19,6 +19,8 @@ import tadc
 import tadc.jax
 from tadc.jax import xla_kernels as kernels
 
+pytestmark = pytest.mark.as_shipped
+
 CONV = tadc.function("x: f64[N]; w: f64[M]; y[i: N - M + 1] = sum{k} (w[k]*x[i + k]); s = sum{k} (w[k]**2)")
 
 

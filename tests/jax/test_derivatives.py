@@ -13,6 +13,8 @@ from jax.test_util import check_grads
 
 import tadc
 
+pytestmark = pytest.mark.as_shipped
+
 TEXT = "a: f64[N, K]; d: f64[N + K - 1]; f[i] = exp(-sum{k} (a[i, k] * d[i + k]**2))"
 SHAPES = ((3, 4), (6,))
 BOTH = (0, 1)

@@ -18,6 +18,8 @@ from tests.fuzz.generate import generate
 from tests.fuzz.tree import Program
 from tests.reference.cases import Case
 
+pytestmark = pytest.mark.as_shipped
+
 CASES = [
     case
     for module in (test_programs, test_tensor_algebra, test_science)

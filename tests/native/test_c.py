@@ -18,6 +18,8 @@ from tests.native import programs
 from tests.native.programs import compiler, numbers, run, wanted, write
 from tests.pages import ROOT, blocks
 
+pytestmark = pytest.mark.as_shipped
+
 MAIN = Path(__file__).with_name("conv.c")
 
 

@@ -27,6 +27,8 @@ from tadc.native import framed_kernels
 from tadc.native.entry import Entry
 from tadc.native.framed_kernels import framed_kernel
 
+pytestmark = pytest.mark.as_shipped
+
 Array = NDArray[Any]
 
 take = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int64)(scratch_memory.addresses()[scratch_memory.TAKE])

@@ -21,6 +21,8 @@ import pytest
 import tadc
 from tests.torch.programs import assert_alike, operators, torch
 
+pytestmark = pytest.mark.as_shipped
+
 CONV = "x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])"
 
 
