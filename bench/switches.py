@@ -117,7 +117,6 @@ SWITCHES = [
         "chains", "maps run row by row, one after the other", {"catalogue:with_rows_together": _unchanged}
     ),
     Switch("short rows", "their elements are fused", {"catalogue:split_rows": _unchanged}),
-    Switch("added sums", "sums over one set are one", {"catalogue:add_sums_of_one_set": _unchanged}),
     Switch(
         "powers of indices",
         "`x**k` for an index k is a product",

@@ -39,7 +39,6 @@ from tadc.passes.registry import (
     register,
     word_option,
 )
-from tadc.passes.rewrites.added_sums import add_sums_of_one_set
 from tadc.passes.rewrites.compared import store_compared, store_compared_of_recurrences
 from tadc.passes.rewrites.element_values import is_of_elements, over_elements
 from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
@@ -389,9 +388,7 @@ SumSteps = pass_of(
 Rows = pass_of(
     "tad-rows",
     "short rows are tensors where their sums share what is expensive; short sums are terms",
-    lambda program: split_rows(
-        with_reciprocals(with_row_products(powers_as_products(add_sums_of_one_set(program))))
-    ),
+    lambda program: split_rows(with_reciprocals(with_row_products(powers_as_products(program)))),
 )
 
 Split = pass_of(
