@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from tadc.frontend.extents import as_form
 from tadc.frontend.functions import APPLIED, REDUCTIONS
 from tadc.frontend.index_sets import limits_told
-from tadc.frontend.lexer import RESERVED
 from tadc.frontend.print_index import (
     ATOM,
     POWER,
@@ -21,8 +20,7 @@ from tadc.frontend.print_index import (
     FormWriter,
     form_level,
 )
-from tadc.frontend.printable import printable
-from tadc.frontend.printer import Hints, Item, Job, PrintScope, assembled, bind, scope_of
+from tadc.frontend.printer import Item, Job, PrintScope, bind, bodies
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.said_domains import over_box, told_apart
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
@@ -53,12 +51,7 @@ def program_latex(program: Program) -> str:
     Raises as `print_program`.
     """
     with limits_told(program.source):
-        taken = frozenset(program.shapes()).union(program.sizes, RESERVED)
-        hints: Hints = {}
-        rows = [
-            _row(d, assembled(body, scope_of(d.indices, taken, hints), _expand))
-            for d, body in zip(program.definitions, printable(program), strict=True)
-        ]
+        rows = [_row(d, body) for d, body in bodies(program, _items, (r"\left(", r"\right)"))]
     return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
 
@@ -112,12 +105,6 @@ def _row(d: Definition, body: str) -> str:
     if d.order is not None:
         where += rf" \text{{ in the order of }} {form_latex(d.order)}"
     return f"{_element(d.name, [name_latex(n) for n in d.indices])} &= {body}{where}"
-
-
-def _expand(job: Job) -> list[Item]:
-    """A term's LaTeX, its operands left as jobs."""
-    own, items = _items(job.term, job.scope)
-    return [r"\left(", *items, r"\right)"] if own < job.level else items
 
 
 def _items(term: Term, scope: PrintScope) -> tuple[float, list[Item]]:

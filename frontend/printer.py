@@ -72,42 +72,23 @@ def _print_program(program: Program) -> str:
     lines += [f"{t.name}: {t.declared_type}" for t in declared]
     if lines and program.definitions:
         lines.append("")
-    taken = frozenset(program.shapes()).union(program.sizes, RESERVED)
-    hints: Hints = {}
-    shapes, sparse = program.shapes(), program.sparse()
-    lines += [
-        wrapped(
-            _head(d)
-            + assembled(
-                body, replace(scope_of(d.indices, taken, hints), shapes=shapes, sparse=sparse), _expand
-            )
-        )
-        for d, body in zip(program.definitions, printable(program), strict=True)
-    ]
+    lines += [wrapped(_head(d) + body) for d, body in bodies(program, term_items, ("(", ")"))]
     return "".join([line + "\n" for line in lines])
 
 
-def term_text(
-    term: Term,
-    indices: Sequence[str] = (),
-    taken: frozenset[str] = frozenset(RESERVED),
-    hints: Hints | None = None,
-) -> str:
-    """A printable expression over indices; new names avoid those that are taken, reserved words among them.
-
-    `hints` are the names that reductions printed before have got; this one's join them.
-    """
-    return assembled(term, scope_of(indices, taken, hints), _expand)
+def bodies(program: Program, items: Spelling, brackets: Sequence[str]) -> Iterator[tuple[Definition, str]]:
+    """Each definition with the text of its body, whose indices have their own names."""
+    shapes, sparse, hints = program.shapes(), program.sparse(), Hints()
+    taken = frozenset(shapes).union(program.sizes, RESERVED)
+    for d, body in zip(program.definitions, printable(program), strict=True):
+        names = {name: Affine.var(name) for name in d.indices}
+        scope = PrintScope(names, taken.union(d.indices), hints, shapes, sparse)
+        yield d, assembled(body, scope, items, brackets)
 
 
-def scope_of(indices: Sequence[str], taken: frozenset[str], hints: Hints | None = None) -> PrintScope:
-    """The scope of a definition, where indices have their own names."""
-    names = {name: Affine.var(name) for name in indices}
-    return PrintScope(names, taken.union(indices) if indices else taken, {} if hints is None else hints)
-
-
-def assembled(term: Term, scope: PrintScope, expand: Callable[[Job], list[Item]]) -> str:
-    """The text of a term; `expand` gives that of a node, its operands left as jobs."""
+def assembled(term: Term, scope: PrintScope, items: Spelling, brackets: Sequence[str]) -> str:
+    """The text of a term."""
+    opener, closer = brackets
     out: list[str] = []
     # A stack and not recursion: terms can be many thousand levels deep.
     stack: list[Item] = [Job(term, SUM, scope)]
@@ -118,7 +99,8 @@ def assembled(term: Term, scope: PrintScope, expand: Callable[[Job], list[Item]]
             if len(out) > MAX_PIECES:
                 raise too_large("as text, where nothing is shared, it has no end in sight")
         else:
-            stack += reversed(expand(item))
+            own, parts = items(item.term, item.scope)
+            stack += reversed([opener, *parts, closer] if own < item.level else parts)
     return "".join(out)
 
 
@@ -163,14 +145,12 @@ class Job:
 
 Item = str | Job
 
-
-def _expand(job: Job) -> list[Item]:
-    """A term's text, its operands left as jobs."""
-    own, items = _items(job.term, job.scope)
-    return ["(", *items, ")"] if own < job.level else items
+Spelling = Callable[[Term, PrintScope], tuple[float, list[Item]]]
+"""A term's text, its operands left as jobs, and how tightly it holds together."""
 
 
-def _items(term: Term, scope: PrintScope) -> tuple[int, list[Item]]:
+def term_items(term: Term, scope: PrintScope) -> tuple[int, list[Item]]:
+    """The text of a term in a program."""
     match term:
         case Const():
             return _constant(term.value)

@@ -9,7 +9,7 @@ from tadc.frontend.checker import check
 from tadc.frontend.parser import parse
 from tadc.frontend.print_index import condition_text, form_text
 from tadc.frontend.printable import TermSpeller
-from tadc.frontend.printer import print_program, term_text
+from tadc.frontend.printer import PrintScope, assembled, print_program, term_items
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.terms import Apply, Read, Reduce, Term, Terms
@@ -38,7 +38,7 @@ def neg(operand: Term) -> Apply:
 def text(term: Term) -> str:
     """An expression under `i` in 0..4 and `j` in 0..3."""
     spelled = TermSpeller(Terms(), frozenset(), {}).spell(term, {}, box(("i", "j"), (5, 4)))
-    return term_text(spelled, ("i", "j"), frozenset({"x", "y"}))
+    return assembled(spelled, PrintScope({"i": i, "j": j}, frozenset("ijxy"), {}), term_items, "()")
 
 
 def read(source: str) -> Program:
