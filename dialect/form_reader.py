@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from tadc.dialect.text_tokens import TextToken, TextTokens
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.index_operators import combined
+from tadc.frontend.source import Source, Span
 from tadc.lattice.affine import Affine
 
 Form = TypeVar("Form")
@@ -22,9 +24,17 @@ Found = TypeVar("Found")
 class TextError(Exception):
     """A text that does not read at a token, and what to write instead, if that is known."""
 
-    def __init__(self, message: str, token: TextToken, help: str = "") -> None:
+    def __init__(self, message: str, token: TextToken | Span, help: str = "") -> None:
         super().__init__(message)
         self.message, self.token, self.help = message, token, help
+
+    def told(
+        self, code: str, title: str, source: Source, help: str = "", notes: Sequence[str] = ()
+    ) -> CompileError:
+        """The error with its place in a source, and a help where it has none of its own."""
+        label = Label(Span(self.token.start, max(self.token.end, self.token.start + 1)), self.message)
+        helps = [each for each in (self.help or help,) if each]
+        return CompileError([Diagnostic(code, title, label, notes=list(notes), helps=helps, source=source)])
 
 
 class FormReader(ABC, Generic[Form]):
@@ -33,6 +43,8 @@ class FormReader(ABC, Generic[Form]):
     #: Operators that bind tighter than a sum.
     products: ClassVar[Sequence[str]] = ("*", "//", "%")
     relations: ClassVar[Sequence[str]] = ("<=", "<", ">=", ">", "=")
+    #: What is said where a relation is missing.
+    relation_help: ClassVar[str] = ""
 
     def __init__(self, tokens: TextTokens, at: int = 0) -> None:
         self.tokens = tokens
@@ -134,8 +146,8 @@ class FormReader(ABC, Generic[Form]):
         """A relation among those allowed."""
         if self.token.text not in allowed:
             listed = ", ".join(f"`{relation}`" for relation in allowed)
-            help = "conditions are comparisons of index forms, joined by `and`"
-            raise TextError(f"expected one of {listed}{self.found_instead()}", self.token, help)
+            message = f"expected one of {listed}{self.found_instead()}"
+            raise TextError(message, self.token, self.relation_help)
         return self.take().text
 
 

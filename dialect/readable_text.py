@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Any
 
 from tadc.dialect import text_reader, text_writer
-from tadc.dialect.locations import place_of
+from tadc.dialect.locations import labelled, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.text_forms import FORMS
@@ -37,7 +37,7 @@ _INVALID = ("TAD0602", "the IR is not valid")
 _ARGUMENT = re.compile(r"%(?!arg\d+\b)([A-Za-z$._-][\w$.-]*)", re.A)
 _UNKNOWN = re.compile(r"(?:custom op|unregistered operation) '(tad\.\w*)'")
 _NOISE = ("see current operation", "Available dialects")
-_VERIFIER = re.compile(r"'[\w.]+' op ")
+_VERIFIER = re.compile(r"'[\w.]+' op |operand #\d+ does not dominate|empty block")
 
 
 def to_text(operation: Any, *, debug_info: bool = False, generic: bool = False) -> str:
@@ -111,23 +111,19 @@ class _Places:
         self.source = source
         self.generic = generic or Rebuilt(source.text)
         self.generic.copy_to(len(source.text))
-        self.text = self.generic.text
-        self.starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
+        self.made = Source(self.generic.text)
 
     def offset(self, location: Any) -> int | None:
         """The offset in the source, if the location is in it."""
         place = place_of(location)
         if place is None or place.file not in (_BUFFER, self.source.name):
             return None
-        line = min(max(place.line, 1), len(self.starts))
-        column = max(place.column - 1, 0)
         if place.file != _BUFFER:
             return self.source.span_at(place).start
-        start = self.starts[line - 1]
-        end = self.starts[line] if line < len(self.starts) else len(self.text)
-        # MLIR counts bytes.
-        before = self.text[start:end].encode()[:column].decode(errors="ignore")
-        return self.generic.origin(start + len(before))
+        # MLIR counts bytes; a module that no text begins is at line 0.
+        line, column = max(place.line, 1), max(place.column, 1)
+        before = self.made.line(line).encode()[: column - 1].decode(errors="ignore")
+        return self.generic.origin(self.made.start_of(line) + len(before))
 
     def span(self, offset: int) -> Span:
         """The token at an offset; the last one at the end of the text."""
@@ -144,28 +140,26 @@ class _Places:
         pending = [module.operation]
         while pending:
             operation = pending.pop()
-            if (offset := self.made(operation.location)) is not None:
-                operation.location = self.location(offset, context)
+            if (offset := self.given(operation.location)) is not None:
+                operation.location = self.location(offset, self.generic.labels.get(offset, ""), context)
             for block in (block for region in operation.regions for block in region.blocks):
                 for argument in block.arguments:
-                    if (offset := self.made(argument.location)) is not None:
-                        argument.set_location(self.named(offset, context))
+                    if (offset := self.given(argument.location)) is not None:
+                        match = _ARGUMENT.match(self.source.text, offset)
+                        label = self.generic.labels.get(offset, match[1] if match else "")
+                        argument.set_location(self.location(offset, label, context))
                 pending += [op.operation for op in block.operations]
 
-    def made(self, location: Any) -> int | None:
-        """The offset of a location, if MLIR made it up."""
-        is_made = isinstance(location, ir.FileLineColLoc) and str(location.filename) == _BUFFER
-        return self.offset(location) if is_made else None
+    def given(self, location: Any) -> int | None:
+        """The offset of a location that MLIR gave what has none."""
+        is_given = isinstance(location, ir.FileLineColLoc) and str(location.filename) == _BUFFER
+        return self.offset(location) if is_given else None
 
-    def location(self, offset: int, context: ir.Context) -> Any:
+    def location(self, offset: int, label: str, context: ir.Context) -> Any:
+        """The place of an offset, with a name that is no number."""
         line, column = self.source.position(offset)
-        return ir.Location.file(self.source.name, line, column, context=context)
-
-    def named(self, offset: int, context: ir.Context) -> Any:
-        """The location of a block argument, with its name if it was given one."""
-        match = _ARGUMENT.match(self.source.text, offset)
-        place = self.location(offset, context)
-        return ir.Location.name(match.group(1), place, context=context) if match else place
+        place = ir.Location.file(self.source.name, line, column, context=context)
+        return labelled("" if label[:1].isdigit() else label, place)
 
 
 def _headline(diagnostic: Any) -> tuple[str, str]:

@@ -10,8 +10,7 @@ from tadc.dialect.text_forms import PIECES, Op, box_attribute, element_type
 from tadc.dialect.text_indices import Space, TextCursor
 from tadc.dialect.text_tokens import Rebuilt, TextPiece, TextToken, TextTokens
 from tadc.frontend.deep import deep_recursion
-from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
-from tadc.frontend.source import Source, Span
+from tadc.frontend.source import Source
 
 
 def read(source: Source) -> Rebuilt:
@@ -21,9 +20,7 @@ def read(source: Source) -> Rebuilt:
         with deep_recursion():
             reader.run(len(reader.tokens) - 1)
     except TextError as error:
-        span = Span(error.token.start, max(error.token.end, error.token.start + 1))
-        label = Label(span, error.message)
-        raise CompileError([Diagnostic("TAD0601", "cannot read the IR", label, source=source)]) from None
+        raise error.told("TAD0601", "cannot read the IR", source) from None
     reader.out.copy_to(len(source.text))
     return reader.out
 
@@ -33,7 +30,6 @@ class _TextReader(TextCursor):
 
     def __init__(self, source: Source) -> None:
         super().__init__(TextTokens(source.text if "tad." in source.text else ""))
-        self.source = source
         self.out = Rebuilt(source.text)
         self.scopes: list[set[str]] = []
 
@@ -118,22 +114,15 @@ class _TextReader(TextCursor):
         self.out.copy_to(self.expect("}").end)
 
     def finish(self, op: Op) -> None:
-        """Attributes, types, and a location unless one is given."""
+        """Attributes, types, and the location of one that stands in a head."""
         if op.attributes:
             self.out.put(" {", op.token.start)
             self.out.put_all(op.attributes)
             self.out.put("}", op.attributes[-1].origin)
         types, results = (", ".join(each) for each in op.types())
-        text = f" : ({types}) -> ({results})"
-        if op.place or not self.tokens.is_at(self.at, "loc", "("):
-            text += op.place or self.location(op.token, op.result)
-        self.out.put(text, op.token.start)
+        self.out.put(f" : ({types}) -> ({results}){op.place}", op.token.start)
+        self.out.labels[op.token.start] = op.result
         self.out.skip_to(self.tokens[self.at - 1].end)
-
-    def location(self, token: TextToken, name: str) -> str:
-        line, column = self.source.position(token.start)
-        place = f"{_quoted(self.source.name)}:{line}:{column}"
-        return f" loc({_quoted(name)}({place}))" if name and not name[0].isdigit() else f" loc({place})"
 
     def given_location(self) -> str:
         """`loc(…)` as written, or nothing."""
@@ -157,7 +146,8 @@ class _TextReader(TextCursor):
     def binder(self, what: str) -> tuple[TextToken, str]:
         """What a region binds, and its location."""
         token = self.expect_kind("value", what)
-        return token, self.given_location() or self.location(token, self.binder_name(token))
+        self.out.labels[token.start] = self.binder_name(token)
+        return token, self.given_location()
 
     def binder_name(self, token: TextToken) -> str:
         """Undo how MLIR makes names unique: `%k_0` under `%k` is a `k` as well."""
@@ -314,7 +304,3 @@ FIELDS: dict[str, Callable[[_TextReader, Op], None]] = {
     "index type": _TextReader.index_type,
     "region": _TextReader.region,
 }
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tadc.frontend.lexer import match_brackets
+
 _PATTERN = re.compile(
     r"""(?P<skip>\s+|//[^\n]*)
     |(?P<string>"(?:[^"\\\n]|\\.)*")
@@ -24,7 +26,6 @@ _PATTERN = re.compile(
     |(?P<mark>->|>=|<=|==|::|.)""",
     re.X | re.S | re.A,
 )
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 class TextToken(NamedTuple):
@@ -44,23 +45,7 @@ class TextTokens(list[TextToken]):
         super().__init__(token for token in found if token.kind != "skip")
         self.text = text
         self.append(TextToken("end", "", len(text), len(text)))
-        self.partner = self._pair()
-
-    def _pair(self) -> dict[int, int]:
-        pairs: dict[int, int] = {}
-        opened: list[int] = []
-        for index, token in enumerate(self):
-            if token.kind != "mark":
-                continue
-            if token.text == "}":  # a bracket left open in a region ends with it
-                while opened and self[opened[-1]].text != "{":
-                    opened.pop()
-            if token.text in _CLOSING:
-                opened.append(index)
-            elif opened and token.text == _CLOSING[self[opened[-1]].text]:
-                pairs[opened[-1]] = index
-                pairs[index] = opened.pop()
-        return pairs
+        self.partner = match_brackets([token.text for token in self])
 
     def is_at(self, index: int, *texts: str) -> bool:
         """Whether these tokens stand at an index."""
@@ -95,11 +80,15 @@ class TextPiece(NamedTuple):
 
 @dataclass
 class Rebuilt:
-    """A text made of pieces of a source and of new pieces, each with its place in the source."""
+    """A text made of pieces of a source and of new pieces, each with its place in the source.
+
+    `labels` are the names of what is at some places.
+    """
 
     source: str
     pieces: list[TextPiece] = field(default_factory=list[TextPiece])
     starts: list[int] = field(default_factory=list[int])
+    labels: dict[int, str] = field(default_factory=dict[int, str])
     length: int = 0
     read: int = 0
 

@@ -57,11 +57,13 @@ def _step(function: Callable[[float], int]) -> Callable[[float], float]:
     return lambda x: float(function(x)) if math.isfinite(x) else x
 
 
-def _greater(x: float, y: float) -> float:
+def greater(x: float, y: float) -> float:
+    """The greater one, NaN if either is."""
     return x if x > y or x != x else y
 
 
-def _lesser(x: float, y: float) -> float:
+def lesser(x: float, y: float) -> float:
+    """The lesser one, NaN if either is."""
     return x if x < y or x != x else y
 
 
@@ -77,8 +79,8 @@ _OWN: dict[str, Callable[..., float]] = {
     "pow": power,
     "floor": _step(math.floor),
     "ceil": _step(math.ceil),
-    "max": _greater,
-    "min": _lesser,
+    "max": greater,
+    "min": lesser,
     "mod": _remainder,
 }
 

@@ -40,6 +40,21 @@ class Arithmetic(Protocol[N]):
         ...
 
 
+def by_squaring(x: N, n: int, numbers: Arithmetic[N]) -> N:
+    """`x**n` by repeated squaring; the reciprocal of a power where n is negative."""
+    found: N | None = None
+    square, rest = x, abs(n)
+    while rest:
+        if rest & 1:
+            found = square if found is None else numbers.apply("mul", found, square)
+        rest >>= 1
+        if rest:
+            square = numbers.apply("mul", square, square)
+    if found is None:
+        return numbers.const(1.0)
+    return found if n > 0 else numbers.apply("div", numbers.const(1.0), found)
+
+
 @cache
 def program_of(text: str) -> tuple[tuple[str, Term], ...]:
     """The definitions of a text in order, the value last. Raises CompileError where it is no formula."""

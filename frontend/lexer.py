@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -93,24 +94,25 @@ def tokenize(source: Source) -> Tokens:
     """Read a whole source; never raises."""
     lexer = _Lexer(source)
     lexer.run()
-    return Tokens(lexer.tokens, match_brackets(lexer.tokens), lexer.errors, lexer.garbled)
+    partner = match_brackets([token.kind for token in lexer.tokens])
+    return Tokens(lexer.tokens, partner, lexer.errors, lexer.garbled)
 
 
-def match_brackets(tokens: list[Token]) -> dict[int, int]:
-    """Pair brackets; one that is left open inside another pair gets no partner."""
+def match_brackets(texts: Sequence[str]) -> dict[int, int]:
+    """Pair the brackets among texts by place; one that is left open inside another pair gets no partner."""
     partner: dict[int, int] = {}
     open_: list[int] = []
     waiting = dict.fromkeys(CLOSERS.values(), 0)
-    for position, token in enumerate(tokens):
-        if closer := CLOSERS.get(token.kind):
+    for position, text in enumerate(texts):
+        if closer := CLOSERS.get(text):
             open_.append(position)
             waiting[closer] += 1
-        elif waiting.get(token.kind):
+        elif waiting.get(text):
             while True:
                 opener = open_.pop()
-                closer = CLOSERS[tokens[opener].kind]
+                closer = CLOSERS[texts[opener]]
                 waiting[closer] -= 1
-                if closer == token.kind:
+                if closer == text:
                     break
             partner[opener] = position
             partner[position] = opener

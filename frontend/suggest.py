@@ -38,8 +38,13 @@ def _distance(a: str, b: str) -> int:
 
 def did_you_mean(word: str, names: Iterable[str]) -> list[str]:
     """Return the help lines for an unknown name: one or none."""
+    return [help for help in [nearest_help(word, names, "")] if help]
+
+
+def nearest_help(word: str, names: Iterable[str], otherwise: str) -> str:
+    """The help for an unknown name: the one that is near, else another help."""
     name = closest(word, names)
-    return [f"did you mean `{name}`?"] if name else []
+    return f"did you mean `{name}`?" if name else otherwise
 
 
 def correction(word: str, span: Span, names: Iterable[str]) -> list[Edit]:

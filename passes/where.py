@@ -18,7 +18,7 @@ from typing import NoReturn, TypeVar
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
-from tadc.frontend.suggest import closest
+from tadc.frontend.suggest import nearest_help
 
 
 @dataclass(frozen=True)
@@ -211,8 +211,7 @@ class Where:
         """Raises CompileError where a step that is given names no tensor, and no formula."""
         for name in names:
             if name not in known and name not in self.formulas:
-                near = closest(name, known)
-                help = f"did you mean `{near}`?" if near else LEAVE_OUT
+                help = nearest_help(name, known, LEAVE_OUT)
                 note = "which tensors there are depends on the steps above: `--emit schedule` says it"
                 self.refuse(step, f"no tensor `{name}` is computed here", help, note)
 

@@ -263,21 +263,21 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_173,
-    "frontend": 11_920,
-    "dialect": 3_455,
-    "passes": 43_825,
+    "frontend": 11_911,
+    "dialect": 3_436,
+    "passes": 43_771,
     "passes/cpu": 1_508,
     "passes/derivatives": 4_868,
     "passes/gpu": 3_390,
-    "passes/maps": 6_123,
-    "passes/nest": 9_361,
+    "passes/maps": 6_107,
+    "passes/nest": 9_331,
     "passes/rewrites": 6_596,
-    "passes/schedule": 4_345,
+    "passes/schedule": 4_338,
     "passes/supports": 2_094,
     "passes/terms": 4_138,
     "backend": 16_675,
-    "tadc": 26_816,
-    "tadc/apps": 9_169,
+    "tadc": 26_815,
+    "tadc/apps": 9_163,
 }
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import SCALAR_FUNCTIONS
 from tadc.dialect.scalar_ops import PREDICATES, UPSTREAM
-from tadc.frontend.formula_values import OPERANDS, evaluate
+from tadc.frontend.formula_values import OPERANDS, by_squaring, evaluate
 from tadc.frontend.functions import APPLIED, OfFunctions, ScalarFunction, complete
 from tadc.passes.maps.lower_body import BodyLowering
 
@@ -110,7 +109,7 @@ class InOperations:
 
     def power(self, x: ir.Value, n: int) -> ir.Value:
         """A power with a literal exponent."""
-        return integer_power(self.scalars, x, n)
+        return by_squaring(x, n, self)
 
     def select(
         self, relation: str, x: ir.Value, y: ir.Value, then: ir.Value, otherwise: ir.Value
@@ -124,18 +123,3 @@ EXPANSIONS: dict[str, Callable[..., ir.Value]] = OfFunctions(
     _by_formula,
 )
 complete("what it expands to", EXPANSIONS, SCALAR_FUNCTIONS)
-
-
-def integer_power(s: Scalars, x: ir.Value, n: int) -> ir.Value:
-    """`x**n` by repeated squaring."""
-    result: Any = None
-    square, rest = x, abs(n)
-    while rest:
-        if rest & 1:
-            result = square if result is None else s.op("arith.mulf", result, square)
-        rest >>= 1
-        if rest:
-            square = s.op("arith.mulf", square, square)
-    if result is None:
-        return s.const(1.0)
-    return result if n > 0 else s.op("arith.divf", s.const(1.0), result)

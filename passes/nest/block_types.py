@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tadc.frontend.dtypes import FLOATS
 from tadc.frontend.functions import APPLIED, REDUCTIONS
-from tadc.frontend.suggest import closest
+from tadc.frontend.suggest import nearest_help
 from tadc.passes.maps.map import Applied, Ask, Block, Choice, Fold, Let, Load, TensorDecl, Type
 from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import Compute
@@ -101,10 +101,8 @@ class _TypeWalk:
                 return
         arity = _arity(function)
         if arity is None and function not in FUNCTIONS:
-            near = closest(function, FUNCTIONS)
-            yield Mistake(
-                let, f"no function `{function}`", f"did you mean `{near}`?" if near else FUNCTION_HELP
-            )
+            help = nearest_help(function, FUNCTIONS, FUNCTION_HELP)
+            yield Mistake(let, f"no function `{function}`", help)
             return
         if arity is not None and len(operands) != arity:
             yield Mistake(let, f"`{function}` takes {arity} operands, not {len(operands)}", "write as many")

@@ -10,7 +10,7 @@ from tadc.dialect.form_reader import AffineReader, TextError
 from tadc.dialect.text_tokens import TextToken, TextTokens
 from tadc.frontend import print_index
 from tadc.frontend.conditions import IndexCondition
-from tadc.frontend.suggest import closest
+from tadc.frontend.suggest import nearest_help
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 
@@ -39,6 +39,8 @@ Found = TypeVar("Found")
 
 class FormCursor(AffineReader):
     """A place in the text of a nest, and readers of what stands between words and values."""
+
+    relation_help = "conditions are comparisons of index forms, joined by `and`"
 
     def __init__(self, text: str) -> None:
         super().__init__(TextTokens(text, _PATTERN))
@@ -69,8 +71,7 @@ class FormCursor(AffineReader):
         """A word among some."""
         token = self.token
         if token.text not in allowed:
-            near = closest(token.text, allowed)
-            help = f"did you mean `{near}`?" if near else f"it is one of {', '.join(allowed)}"
+            help = nearest_help(token.text, allowed, f"it is one of {', '.join(allowed)}")
             raise TextError(f"`{token.text}` is no {what}", token, help)
         return self.take().text
 

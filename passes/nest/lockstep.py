@@ -19,7 +19,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Applied, Ask, Block, Choice, Constant, Fold, IndexNumber, Let, Load
-from tadc.passes.maps.scalar_lowering import EXPANSIONS, Scalars, integer_power
+from tadc.passes.maps.scalar_lowering import EXPANSIONS, InOperations, Scalars
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.squares import ReductionSteps, Squares, has_square
 from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, TileValues, at, copies_of
@@ -280,7 +280,8 @@ class Lockstep:
         """A function of values."""
         name = apply.function
         if name == "powi":
-            return integer_power(Scalars(self.low, point, operands[0].type), operands[0], apply.exponent)
+            scalars = Scalars(self.low, point, operands[0].type)
+            return InOperations(scalars).power(operands[0], apply.exponent)
         if name in ("max", "min"):
             name = UPSTREAM[name]
         if name in EXPANSIONS:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tadc.dialect.form_reader import TextError
-from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.functions import OPERATORS, RELATIONS
 from tadc.frontend.source import Source, Span
-from tadc.frontend.suggest import closest
+from tadc.frontend.suggest import nearest_help
 from tadc.lattice.affine import Affine, Lookup
 from tadc.passes.maps.map import (
     Applied,
@@ -67,10 +67,11 @@ class ReadNest:
 
 def read_nest(text: str) -> Nest:
     """The nest of a text. Raises CompileError (TAD0610) where it does not read, or holds several."""
-    found = read_nests(Source(text, "<nest>"))
+    source = Source(text, "<nest>")
+    found = read_nests(source)
     if len(found) != 1:
         second = found[1].spans[id(found[1].nest)] if found else Span(0, 1)
-        raise CompileError([_unreadable(Label(second, "expected one nest"), "", "", Source(text, "<nest>"))])
+        raise _unreadable(TextError("expected one nest", second), "", source)
     return found[0].nest
 
 
@@ -84,24 +85,17 @@ def read_nests(source: Source) -> list[ReadNest]:
             above = {read.nest.name: read.nest for read in found}
             found.append(ReadNest(reader.noted(reader.nest), source, reader.spans, above))
     except RecursionError:
-        label, help = Label(Span(reader.token.start, reader.token.end), "nested too deeply"), "take it apart"
-        raise CompileError([_unreadable(label, reader.called, help, source)]) from None
+        deep = TextError("nested too deeply", reader.token, "take it apart")
+        raise _unreadable(deep, reader.called, source) from None
     except TextError as error:
-        token = error.token
-        label = Label(Span(token.start, max(token.end, token.start + 1)), error.message)
-        help = error.help
-        raise CompileError([_unreadable(label, reader.called, help, source)]) from None
+        raise _unreadable(error, reader.called, source) from None
     return found
 
 
-def _unreadable(label: Label, called: str, help: str, source: Source) -> Diagnostic:
-    """The message about a text; `called` is the nest at hand."""
-    notes = [f"in nest `{called}`"] if called else []
-    helps = [help or "`docs/nest.md` has the form of each line"]
-    return Diagnostic("TAD0610", CANNOT, label, notes=notes, helps=helps, source=source)
-
-
-CANNOT = "cannot read the loop nest"
+def _unreadable(error: TextError, called: str, source: Source) -> CompileError:
+    """What is said about a text; `called` is the nest at hand."""
+    notes, help = [f"in nest `{called}`"] * bool(called), "`docs/nest.md` has the form of each line"
+    return error.told("TAD0610", "cannot read the loop nest", source, help, notes)
 
 
 class _NestReader(RecordReader):
@@ -230,8 +224,7 @@ class _NestReader(RecordReader):
         """The name of a tensor."""
         token = self.expect_kind("word", "a tensor")
         if token.text not in self.tensors:
-            near = closest(token.text, tuple(self.tensors))
-            help = f"did you mean `{near}`?" if near else "name it behind `nest`, or in a `stage` above"
+            help = nearest_help(token.text, self.tensors, "name it behind `nest`, or in a `stage` above")
             raise TextError(f"unknown tensor `{token.text}`", token, help)
         return token.text
 

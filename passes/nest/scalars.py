@@ -10,8 +10,8 @@ from typing import cast
 import numpy as np
 
 from tadc.frontend.dtypes import DTYPES
-from tadc.frontend.float_functions import float_function
-from tadc.frontend.formula_values import OPERANDS, evaluate
+from tadc.frontend.float_functions import HOLDS, float_function, greater, lesser
+from tadc.frontend.formula_values import OPERANDS, by_squaring, evaluate
 from tadc.frontend.functions import APPLIED, REDUCTIONS, OfFunctions, ScalarFunction
 from tadc.passes.maps.map import Type
 from tadc.passes.terms.numpy_types import Scalar, numpy_type
@@ -22,30 +22,9 @@ def number_of(type: Type) -> type[Scalar]:
     return {"index": int, "truth": bool}.get(DTYPES[type].kind) or numpy_type(type).type
 
 
-def greater(x: Scalar, y: Scalar) -> Scalar:
-    """The greater one, NaN if either is."""
-    return x if x > y or x != x else y
-
-
-def lesser(x: Scalar, y: Scalar) -> Scalar:
-    """The lesser one, NaN if either is."""
-    return x if x < y or x != x else y
-
-
 def integer_power(x: Scalar, exponent: int) -> Scalar:
-    """`x**n` by repeated squaring, in the order of the lowering."""
-    result: Scalar = None
-    square, rest = x, abs(exponent)
-    while rest:
-        if rest & 1:
-            result = square if result is None else result * square
-        rest >>= 1
-        if rest:
-            square = square * square
-    one = type(x)(1)
-    if result is None:
-        return one
-    return result if exponent > 0 else one / result
+    """`x**n`, in the order of the lowering."""
+    return by_squaring(x, exponent, _Rounded(cast("type[Scalar]", type(x))))
 
 
 def fused(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
@@ -65,14 +44,12 @@ def _unordered(x: Scalar, y: Scalar) -> bool:
     return math.isnan(x) or math.isnan(y)
 
 
-_OPERATORS = {
-    "div": "truediv", "=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
-    "arith.andi": "and_", "arith.ori": "or_", "arith.xori": "xor",
-}  # fmt: skip
+_OPERATORS = {"div": "truediv", "arith.andi": "and_", "arith.ori": "or_", "arith.xori": "xor"}
 
 _WRITTEN: dict[str, Callable[..., Scalar]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
-    **{name: getattr(operator, _OPERATORS[name]) for name in _OPERATORS},
+    **HOLDS,
+    **{name: getattr(operator, of) for name, of in _OPERATORS.items()},
     "mod": np.mod,
     "abs": abs,
     "max": greater,

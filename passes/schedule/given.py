@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.source import Source
-from tadc.frontend.suggest import closest
+from tadc.frontend.suggest import nearest_help
 from tadc.passes.maps.at_sums import pair_of
 from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.map import Map, MapFunction
@@ -65,8 +65,7 @@ def maps_given(
     for read in read_schedule(source):
         for name in read.schedule.tensors:
             if name not in maps:
-                near = closest(name, maps)
-                help = f"did you mean `{near}`?" if near else "`--emit schedule` has the maps"
+                help = nearest_help(name, maps, "`--emit schedule` has the maps")
                 raise does_not_fit(f"no map computes `{name}`", read.span, help, source)
         yield read, *maps[read.schedule.tensors[0]]
 

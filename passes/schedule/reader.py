@@ -8,7 +8,6 @@ from typing import TypeVar, get_args
 
 from tadc.dialect.form_reader import TextError
 from tadc.frontend.codes import CODES
-from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.grammar import RecordReader
@@ -61,13 +60,8 @@ def _read(source: Source) -> tuple[Sequence[_Function], tuple[ReadMap, ...]]:
     try:
         return reader.functions(), tuple(reader.maps())
     except TextError as error:
-        token = error.token
-        label = Label(Span(token.start, max(token.end, token.start + 1)), error.message)
-        help = error.help or "`--emit schedule` prints one"
-        raise CompileError([Diagnostic("TAD0611", CANNOT, label, helps=[help], source=source)]) from None
-
-
-CANNOT = f"this is {CODES['TAD0611']}"
+        title = f"this is {CODES['TAD0611']}"
+        raise error.told("TAD0611", title, source, "`--emit schedule` prints one") from None
 
 
 _Function = tuple[str, Span, tuple[WhereStep, ...], tuple[Span, ...]]

@@ -161,7 +161,7 @@ def random_program(rng: random.Random) -> bytes:
 def _exchange_part(rng: random.Random, here: list[str], at: int) -> None:
     """Put another part in brackets of the same kind in the place of one."""
     tokens = tokenize(Source("".join(here))).items[:-1]
-    partner = match_brackets(tokens)
+    partner = match_brackets([token.kind for token in tokens])
     if len(tokens) != len(here) or at not in partner:
         return
     like = [p for p, q in partner.items() if p < q and tokens[p].kind == tokens[at].kind]
