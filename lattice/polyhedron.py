@@ -15,7 +15,7 @@ from math import gcd
 
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.effort import Price, apart, pay, spend
-from tadc.lattice.row_groups import parted, reached, row_groups
+from tadc.lattice.row_groups import grouped, parted, row_groups
 from tadc.lattice.simplex import Linear
 from tadc.lattice.system import System, atom_facts, outer_atoms
 
@@ -89,10 +89,10 @@ def _implied(form: Affine, facts: tuple[Constraint, ...]) -> tuple[bool, tuple[P
 
     Rows that share nothing with the form, not even by others, say nothing of it if they have a point.
     """
-    near, far = parted(reached(form, facts), facts)
+    near, far = parted(form, facts)
     holds, price = _follows(form, near)
     prices = [price]
-    for rows in () if holds or _has_origin(far) else row_groups(far):
+    for rows in () if holds else far:
         if not (holds or _has_origin(rows)):
             holds, price = _system(rows).no_point()
             prices.append(price)
@@ -138,7 +138,7 @@ def quotient(form: Affine, divisor: int, facts: Sequence[Constraint]) -> int | N
     if form.is_constant:
         return form.constant // divisor
     known = tuple(facts)
-    near, _ = parted(reached(form, known), known)
+    near, _ = parted(form, known)
     value = _with_atoms([form], near).value(form)
     if value is None:
         return None
@@ -297,17 +297,20 @@ def _needed_inequalities(forms: Sequence[Affine], facts: tuple[Constraint, ...])
     """The forms that do not follow from the others and the facts; None if they contradict them."""
     if any(form.is_constant and form.constant < 0 for form in forms):
         return None
-    left = tuple(Constraint(form) for form in forms if not form.is_constant)
-    needed: set[Affine] = set()
-    while left:
-        nodes = reached(left[0].form, (*facts, *left))
-        (own, left), (near, facts) = parted(nodes, left), parted(nodes, facts)
-        those, entries = _needed_together(tuple(row.form for row in own), near)
+    own = tuple(Constraint(form) for form in forms if not form.is_constant)
+    rows, needed, rest = (*own, *facts), set[Affine](), list[Constraint]()
+    for _, places in grouped(rows):
+        asked = tuple(rows[n].form for n in places if n < len(own))
+        near = tuple(rows[n] for n in places if n >= len(own))
+        if not asked:
+            rest += near
+            continue
+        those, entries = _needed_together(asked, near)
         spend(entries)
         if those is None:
             return None
         needed |= those
-    return None if is_empty(facts) else needed
+    return None if is_empty(rest) else needed
 
 
 @lru_cache(maxsize=1 << 12)

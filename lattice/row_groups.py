@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from tadc.lattice.affine import Affine, Constraint, Lookup
 
 Rows = tuple[Constraint, ...]
+Group = tuple[frozenset[str | Lookup], tuple[int, ...]]
+"""The variables, and elements of index arrays, of rows, and the places of these."""
 
 
-def reached(form: Affine, rows: Sequence[Constraint]) -> set[str | Lookup]:
-    """The variables, and elements of index arrays, of a form and of rows that share some with it, or with
-    such rows."""
-    found, left, count = set(form.nodes), rows, len(rows) + 1
-    while len(left) < count:
-        count, rest = len(left), list[Constraint]()
-        for row in left:
-            if found.isdisjoint(row.form.nodes):
-                rest.append(row)
-            else:
-                found |= row.form.nodes
-        left = rest
-    return found
-
-
-def parted(nodes: set[str | Lookup], rows: Sequence[Constraint]) -> tuple[Rows, Rows]:
-    """The rows with one of these in them, and the others."""
-    near, far = list[Constraint](), list[Constraint]()
-    for row in rows:
-        (far if nodes.isdisjoint(row.form.nodes) else near).append(row)
-    return tuple(near), tuple(far)
+@lru_cache(maxsize=1 << 12)
+def grouped(rows: Rows) -> tuple[Group, ...]:
+    """The groups of rows, in the order of their first rows. A row without variables is alone."""
+    made: dict[int, tuple[set[str | Lookup], list[int]]] = {}
+    group_of: dict[str | Lookup, int] = {}
+    for place, row in enumerate(rows):
+        nodes = row.form.nodes
+        first, *others = sorted({group_of[node] for node in nodes if node in group_of} | {place})
+        held, places = made.setdefault(first, (set(), []))
+        held |= nodes
+        for other in others:
+            more, also = made.pop(other, (nodes, [place]))
+            held |= more
+            places += also
+        if not others:
+            places.append(place)
+        group_of.update(dict.fromkeys(held if len(others) > 1 else nodes, first))
+    return tuple((frozenset(held), tuple(sorted(places))) for held, places in made.values())
 
 
 def row_groups(rows: Sequence[Constraint]) -> Iterator[Rows]:
-    """The groups of rows, in the order of their first rows."""
-    left = tuple(rows)
-    while left:
-        group, rest = parted(reached(left[0].form, left), left)
-        # A row without variables is alone.
-        yield group or left[:1]
-        left = rest if group else left[1:]
+    """The rows of the groups."""
+    return (tuple(rows[n] for n in places) for _, places in grouped(tuple(rows)))
+
+
+def parted(form: Affine, rows: Rows) -> tuple[Rows, list[Rows]]:
+    """The rows that share variables with a form, be it by others, in their order; and the groups of all
+    others."""
+    near, far = list[int](), list[Rows]()
+    for nodes, places in grouped(rows):
+        if nodes.isdisjoint(form.nodes):
+            far.append(tuple(rows[n] for n in places))
+        else:
+            near += places
+    return tuple(rows[n] for n in sorted(near)), far

@@ -64,7 +64,8 @@ def pair_of(function: MapFunction, item: Map) -> AtSum | None:
 def _chosen(function: MapFunction) -> list[AtSum]:
     """For each sum over rows the first map that is worth to be computed at its points."""
     found: list[AtSum] = []
-    sums = [item for item in function.maps if _sum_of(item) is not None]
+    folds = [(item, _sum_of(item)) for item in function.maps]
+    sums = [item for item, fold in folds if fold and fibre_of(fold.indices[0], fold.rows)]
     for item in function.maps if sums else ():
         pairs = (at_sum(over, item, function) for over in sums if all(over is not p.over for p in found))
         pair = next((pair for pair in pairs if pair is not None and _is_worth(pair)), None)
