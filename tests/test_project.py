@@ -262,14 +262,14 @@ def test_a_cloth_comes_to_rest() -> None:
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
-    "lattice": 4_173,
+    "lattice": 4_190,
     "frontend": 11_911,
     "dialect": 3_436,
-    "passes": 43_771,
+    "passes": 43_772,
     "passes/cpu": 1_508,
     "passes/derivatives": 4_868,
     "passes/gpu": 3_390,
-    "passes/maps": 6_107,
+    "passes/maps": 6_108,
     "passes/nest": 9_331,
     "passes/rewrites": 6_596,
     "passes/schedule": 4_338,
