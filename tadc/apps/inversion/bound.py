@@ -1,51 +1,34 @@
-"""Components with their kernels, between the values and tangents of a program."""
+"""Components between the values and tangents of a program: how each is computed and undone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tadc.apps.inversion.call_sequence import is_good
 from tadc.apps.inversion.factors import Array
-from tadc.apps.inversion.form_kernels import FormKernels, RoledKernel, What
+from tadc.apps.inversion.plan_kernels import Call, Kernels, RoledKernel
 from tadc.apps.undoing.plans.inversion_errors import bad_pivot
 from tadc.apps.undoing.plans.kinds import Steps
 from tadc.apps.undoing.plans.planned import Plan, Step
-from tadc.apps.undoing.solutions.roles import COTANGENT, LEAST, TANGENT, TOTAL, Role, RoleKind
+from tadc.apps.undoing.solutions.programs import Programs
+from tadc.apps.undoing.solutions.roles import RoledProgram
 from tadc.apps.undoing.solutions.undone import naming
 from tadc.toolkit.language import Definition
 from tadc.toolkit.reporting import ArgumentError, warn_of
 
-#: Values, tangents and cotangents.
-Arrays = dict[Role, Array]
-
 #: What an element of one of several pivots is, and of which element of that.
 Where = Callable[[int, list[int]], tuple[str, list[int]]]
 
-#: Pivots are near 0 below this many units in the last place of the greatest, or of 1.
-_NEAR = 64
-
-
-def is_good(least: Any, most: float = 1.0) -> bool:
-    """Whether pivots between these magnitudes are far from 0; not so if one is no number."""
-    return float(least) > _NEAR * float(np.finfo(least.dtype).eps) * max(1.0, most)
-
-
-def drop(arrays: Arrays, kind: RoleKind, names: Iterable[str]) -> None:
-    """Forget what belongs to values."""
-    for name in names:
-        arrays.pop(Role(kind, name), None)
-
 
 class BoundComponent:
-    """A component with its kernels, between what belongs to the values of a program; formulas undo it."""
+    """A component that formulas undo, between what belongs to the values of a program."""
 
-    def __init__(self, plan: Plan, planned: Step, kernels: FormKernels) -> None:
-        self.plan, self.planned, self.kernels = plan, planned, kernels
+    def __init__(self, plan: Plan, planned: Step, programs: Programs, kernels: Kernels) -> None:
+        self.plan, self.planned, self.programs, self.kernels = plan, planned, programs, kernels
         self.form, self.kind = planned.form, planned.matrix
         self.role = naming(planned.names, planned.component.statements[0])
-        self._bound: dict[What, RoledKernel] = {}
 
     @property
     def statements(self) -> list[Definition]:
@@ -56,42 +39,33 @@ class BoundComponent:
         """The name in the program of a tensor of the form; what is only in between has none."""
         return self.planned.names.get(name, name)
 
-    def kernel(self, what: What) -> RoledKernel:
-        """A kernel of the form, for the tensors of the program."""
-        if what not in self._bound:
-            self._bound[what] = self.kernels[what].named(self.role)
-        return self._bound[what]
+    def call(self, made: RoledProgram, *, fused: bool = False) -> Call:
+        """A program of the form, for the tensors of the program; a recurrence of one may be `fused`."""
+        is_recurrence = self.kind.base.method == "recurrence"
+        return self.kernels.call((made, self.role), fused=fused and is_recurrence)
 
-    def compute(self, arrays: Arrays) -> None:
-        """Compute the new values, and what is taped."""
-        arrays.update(self.kernel("value")(arrays))
+    def undo(self) -> list[Call]:
+        """The tangents of what died from those of what is new."""
+        return [self.call(self.programs.inverse, fused=True)]
 
-    def push(self, arrays: Arrays) -> None:
-        """The tangents of what is new from those of what dies, then the new values."""
-        arrays.update(self.kernel("jvp")(arrays))
-        drop(arrays, TANGENT, self.planned.dying)
-        self.compute(arrays)
+    def advance(self) -> list[Call]:
+        """The new values, and cotangents after the component from those before."""
+        return [self.call(self.programs.transposed, fused=True)]
 
-    def pull(self, arrays: Arrays) -> None:
-        """The cotangents of what died from those of what is new."""
-        arrays.update(self.kernel("vjp")(arrays))
-        drop(arrays, COTANGENT, self.planned.new)
-
-    def advance(self, arrays: Arrays) -> bool:
-        """The new values, and cotangents after the component from those before; whether pivots are good."""
-        arrays.update(self.kernel("transposed")(arrays))
-        drop(arrays, COTANGENT, self.planned.dying)
-        least = arrays.pop(self.role(Role(LEAST)), None)
-        return least is None or is_good(least)
-
-    def logabsdet(self, arrays: Arrays) -> float:
+    def logabsdet(self) -> Call:
         """log |det A|."""
-        return float(self.kernel("logabsdet")(arrays)[self.role(Role(TOTAL))])
+        return self.call(self.programs.logabsdet)
 
-    def check(self, arrays: Arrays) -> None:
+    def check(self) -> Call:
         """Raise for a pivot that is 0 or no number (TAD0912), warn of one near 0 (TAD0913)."""
-        names = [role.name for role in self.kernels["pivots"].outputs]
-        self.judge(self.kernel("pivots").results(arrays), lambda n, index: self._pivot(names[n], index))
+        kernel = self.kernels.all_of(self.programs.pivots, self.role)
+        names = [role.name for role in self.programs.pivots.outputs]
+
+        def check(arrays: Sequence[Array]) -> list[Array]:
+            self.judge(kernel.call(arrays), lambda n, index: self._pivot(names[n], index))
+            return []
+
+        return lambda _: RoledKernel(kernel.inputs, (), check)
 
     def judge(self, pivots: Sequence[Array], where: Where) -> None:
         """Look at pivots as `check` does."""
@@ -122,7 +96,7 @@ class BoundComponent:
         """What an element of a pivot is."""
         kind = self.kind
         if isinstance(kind, Steps):
-            name, index = self.kernels.programs.element(name, index)
+            name, index = self.programs.element(name, index)
         elif kind.base.method == "formula":
             return self.by_dying, index
         return f"the derivative of `{self.own(name)}`", index

@@ -220,17 +220,16 @@ class _Fixed:
 
     def solved(self, across: bool, arguments: dict[str, Array], vector: Any, check: bool) -> Any:
         """J^-1 v, or if `across` J^-T w; with its residual if that is to be checked."""
-        modes = self.modes
         given, wanted = (self.inputs, self.outputs) if across else (self.outputs, self.inputs)
-        solve, multiply = (modes.transposed, modes.vjp) if across else (modes.inverse, modes.jvp)
         parameters = list(given.values())
         vectors = dict(zip(given, bind(parameters, (), _given(vector, parameters)), strict=True))
-        found = solve(arguments, vectors)
+        found = self.modes.product("transposed" if across else "inverse", arguments, vectors)
         arrays = [found[name] for name in wanted]
         result = arrays[0] if len(arrays) == 1 else self._tuples[across](*arrays)
         if not check:
             return result
-        again = multiply(arguments, {name: found[name] for name in wanted})
+        solution = {name: found[name] for name in wanted}
+        again = self.modes.product("vjp" if across else "jvp", arguments, solution)
         return Checked(result, _residual([(again[name], array) for name, array in vectors.items()]))
 
 

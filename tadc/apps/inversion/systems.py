@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from functools import cached_property
+from typing import Literal, Protocol
 
 import numpy as np
 
-from tadc.apps.inversion.bound import Arrays, BoundComponent, drop, element_at
+from tadc.apps.inversion.bound import BoundComponent, element_at
 from tadc.apps.inversion.factors import Array, Factored, of_dense, of_low_rank, of_parts
-from tadc.apps.inversion.form_kernels import FormKernels
 from tadc.apps.inversion.matrices import assembled, blocks_of, joined, of_diagonals, parted, whole_matrix
+from tadc.apps.inversion.plan_kernels import Arrays, Call, Kernels, RoledKernel
 from tadc.apps.undoing.plans.forms import positions
 from tadc.apps.undoing.plans.inversion_errors import too_large
 from tadc.apps.undoing.plans.kinds import LowRank, MatrixClass
 from tadc.apps.undoing.plans.planned import Plan, Step
-from tadc.apps.undoing.solutions.programs import one_band
-from tadc.apps.undoing.solutions.roles import COTANGENT, TANGENT, Role, RoleKind, value_of
+from tadc.apps.undoing.solutions.programs import Programs, one_band
+from tadc.apps.undoing.solutions.roles import COTANGENT, INNER, RIGHT_SIDE, TANGENT, TOTAL, Role, RoleKind
 from tadc.apps.undoing.steps.step_programs import StepSystems
 from tadc.toolkit.language import bytes_of_type, shape_at
 from tadc.toolkit.running import available_memory, numpy_type
+
+#: What is made of vectors, and of the arrays that a matrix is computed from.
+AtMatrix = Callable[[Sequence[Array], Arrays], list[Array]]
 
 
 class Solver(Protocol):
     """The modes of a plan."""
 
-    def inverse(self, arguments: dict[str, Array], tangents: dict[str, Array]) -> dict[str, Array]:
-        """J^-1 v, by the names of values."""
-        ...
-
-    def transposed(self, arguments: dict[str, Array], cotangents: dict[str, Array]) -> dict[str, Array]:
-        """J^-T w, by the names of values."""
+    def product(
+        self, mode: Literal["inverse", "transposed"], arguments: dict[str, Array], given: dict[str, Array]
+    ) -> dict[str, Array]:
+        """J^-1 v or J^-T w, by the names of values."""
         ...
 
     def logabsdet(self, arguments: dict[str, Array]) -> float:
@@ -42,38 +44,47 @@ class SystemComponent(BoundComponent):
     """A component that is solved as a system; `solver` gives the modes of the ends of a chain of steps."""
 
     def __init__(
-        self, plan: Plan, planned: Step, kernels: FormKernels, solver: Callable[[Plan], Solver]
+        self,
+        plan: Plan,
+        planned: Step,
+        programs: Programs,
+        kernels: Kernels,
+        solver: Callable[[Plan], Solver],
     ) -> None:
-        super().__init__(plan, planned, kernels)
-        chain = kernels.programs.chain if isinstance(kernels.programs, StepSystems) else None
+        super().__init__(plan, planned, programs, kernels)
+        chain = programs.chain if isinstance(programs, StepSystems) else None
         self.ends = [_End(plan, solver(plan)) for plan in (chain.start, chain.end)] if chain else []
 
-    def undo(self, arrays: Arrays) -> None:
-        """The tangents of what died from those of what is new."""
-        factors = self.factors(arrays)
-        vector = joined(self.kind.base, self.kernel("right_side").results(arrays))
-        drop(arrays, TANGENT, self.planned.new)
-        self._put(arrays, TANGENT, self.form.dying, factors.solve(vector[0], False))
-
-    def advance(self, arrays: Arrays) -> bool:
+    def undo(self) -> list[Call]:
         """As that of a formula."""
-        self.compute(arrays)
-        given = [arrays[Role(COTANGENT, name)] for name in self.planned.dying]
-        vector = joined(self.kind.base, given)
-        drop(arrays, COTANGENT, self.planned.dying)
-        self._put(arrays, COTANGENT, self.form.new, self.factors(arrays).solve(vector[0], True))
-        arrays.update(self.kernel("back")(arrays))
-        for name in self.kernels.taped:
-            arrays.pop(self.role(value_of(name)), None)
-        return True
+        right_side = [self.role(Role(RIGHT_SIDE, name)) for name in self.form.new]
+        return [
+            self.call(self.programs.right_side),
+            self._solution(right_side, TANGENT, self.form.dying, across=False),
+        ]
 
-    def logabsdet(self, arrays: Arrays) -> float:
+    def advance(self) -> list[Call]:
         """As that of a formula."""
-        return self._factored(arrays).logabsdet()
+        given = [Role(COTANGENT, name) for name in self.planned.dying]
+        solution = self._solution(given, COTANGENT, self.form.new, across=True)
+        return [self.call(self.programs.value), solution, self.call(self.programs.back)]
 
-    def check(self, arrays: Arrays) -> None:
+    def logabsdet(self) -> Call:
         """As that of a formula."""
-        self.factors(arrays)
+
+        def logabsdet(_: Sequence[Array], arrays: Arrays) -> list[Array]:
+            return [np.asarray(self._factored(arrays).logabsdet())]
+
+        return self._at_matrix([], [self.role(Role(TOTAL))], logabsdet)
+
+    def check(self) -> Call:
+        """As that of a formula."""
+
+        def check(_: Sequence[Array], arrays: Arrays) -> list[Array]:
+            self.factors(arrays)
+            return []
+
+        return self._at_matrix([], [], check)
 
     def factors(self, arrays: Arrays) -> Factored:
         """The factored matrix, of good pivots."""
@@ -81,17 +92,33 @@ class SystemComponent(BoundComponent):
         self.judge([factors.pivots.reshape(-1)], lambda _, place: self._place(*place))
         return factors
 
-    def _put(self, arrays: Arrays, kind: RoleKind, names: Sequence[str], vector: Array) -> None:
-        found = parted(self.form, self.kind.base, names, vector)
-        arrays.update({Role(kind, self.own(name)): array for name, array in found.items()})
+    def _solution(self, given: list[Role], kind: RoleKind, names: Sequence[str], *, across: bool) -> Call:
+        """What belongs to tensors of the form from a vector, by the matrix, or if `across` its transpose."""
+
+        def solve(vectors: Sequence[Array], arrays: Arrays) -> list[Array]:
+            (vector,) = joined(self.kind.base, vectors)
+            found = parted(self.form, self.kind.base, names, self.factors(arrays).solve(vector, across))
+            return [found[name] for name in names]
+
+        return self._at_matrix(given, [Role(kind, self.own(name)) for name in names], solve)
+
+    def _at_matrix(self, given: list[Role], found: list[Role], make: AtMatrix) -> Call:
+        """A call on what is given, and on what the matrix is computed from."""
+        read = dict.fromkeys(r for kernel in self._matrix for r in kernel.inputs if r.kind != INNER)
+
+        def call(arrays: Sequence[Array]) -> list[Array]:
+            return make(arrays[: len(given)], dict(zip(read, arrays[len(given) :], strict=True)))
+
+        return lambda _: RoledKernel((*given, *read), tuple(found), call)
 
     # -- matrices ----------------------------------------------------------------------------------
 
     def _factored(self, arrays: Arrays) -> Factored:
         """The matrix of the component at a point, ready to be solved with."""
         self._check_memory()
-        form, kind, programs = self.form, self.kind, self.kernels.programs
-        found = self.kernel("columns").results(arrays)
+        form, kind, programs = self.form, self.kind, self.programs
+        kernel, *low = self._matrix
+        found = kernel.results(arrays)
         if isinstance(programs, StepSystems):
             return self._chain(programs, found[0])
         band = one_band(form, kind)
@@ -101,26 +128,39 @@ class SystemComponent(BoundComponent):
         factors = assembled(kind.base, columns)
         if not isinstance(kind, LowRank):
             return factors
-        outer = self.kernel("outer").results(arrays)
-        outer, inner = joined(kind.base, outer, len(outer[0])).T, self._inner(kind, arrays)
+        outer = low[0].results(arrays)
+        outer, inner = joined(kind.base, outer, len(outer[0])).T, self._inner(kind, low[1], arrays)
         if _is_far_from_singular(factors):
             return of_low_rank(factors, np.ascontiguousarray(outer), inner)
         # The base alone hardly has an inverse; the sum may have one.
         return of_dense(whole_matrix(kind.base, columns) + outer @ inner)
 
-    def _inner(self, kind: LowRank, arrays: Arrays) -> Array:
+    @cached_property
+    def _matrix(self) -> list[RoledKernel]:
+        """What computes the matrix: its columns, and those and rows of a low rank."""
+        programs, kernel = self.programs, self.kernels.all_of
+        found = [kernel(programs.columns, self.role)]
+        if isinstance(self.kind, LowRank):
+            found += [kernel(programs.outer, self.role), kernel(programs.inner, self._of_inner)]
+        return found
+
+    def _of_inner(self, role: Role) -> Role:
+        """The roles of rows of a low rank, whose arguments are cotangents of what goes through."""
+        return Role(INNER, role.name) if role in self._through else self.role(role)
+
+    @cached_property
+    def _through(self) -> list[Role]:
+        return [Role(COTANGENT, name) for name in self.kind.through] if isinstance(self.kind, LowRank) else []
+
+    def _inner(self, kind: LowRank, kernel: RoledKernel, arrays: Arrays) -> Array:
         """A row for each number that goes through."""
-        kernel, form = self.kernels["inner"], self.form
-        units = {
-            Role(COTANGENT, n): np.zeros(form.shapes[n], numpy_type(form.types[n])) for n in kind.through
-        }
-        given = units | {role: arrays[self.role(role)] for role in kernel.inputs if role not in units}
-        rows: list[Array] = []
+        form, rows = self.form, list[Array]()
+        units = {Role(INNER, n): np.zeros(form.shapes[n], numpy_type(form.types[n])) for n in kind.through}
         for role, zeros in units.items():
             for place in range(zeros.size):
                 unit = np.zeros_like(zeros)
                 unit.reshape(-1)[place] = 1
-                rows.append(joined(kind.base, kernel.results(given | {role: unit}))[0])
+                rows.append(joined(kind.base, kernel.results(arrays | units | {role: unit}))[0])
         return np.stack(rows)
 
     def _chain(self, programs: StepSystems, columns: Array) -> Factored:
@@ -154,7 +194,7 @@ class SystemComponent(BoundComponent):
 
     def _place(self, place: int) -> tuple[str, list[int]]:
         """What a pivot is, and of which element."""
-        kind, form, programs = self.kind, self.form, self.kernels.programs
+        kind, form, programs = self.kind, self.form, self.programs
         if isinstance(programs, StepSystems):
             name, index = programs.element("", [place])
             return f"the pivot of `{self.own(name)}`", index
@@ -180,8 +220,8 @@ class _End:
         """What belongs to the inputs, in order, of what belongs to the outputs; if `across` the other way."""
         sides = self.plan.inputs, self.plan.graph.outputs
         known, wanted = sides if across else reversed(sides)
-        solve = self.solver.transposed if across else self.solver.inverse
-        found = solve(self.any, dict(zip(known, given.values(), strict=True)))
+        vectors = dict(zip(known, given.values(), strict=True))
+        found = self.solver.product("transposed" if across else "inverse", self.any, vectors)
         return [found[name] for name in wanted]
 
     @property

@@ -171,7 +171,7 @@ def _previous(planned: Step) -> RoledProgram:
         if d.name in form.new
     }
     programs = Programs(form, kind)
-    _checked(d.body for d in programs.pivots().program.outputs)
+    _checked(d.body for d in programs.pivots.program.outputs)
     return pieces.program(programs.solution(pieces, rest)[0], taped=True)
 
 

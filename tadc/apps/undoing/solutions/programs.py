@@ -12,12 +12,13 @@ A recurrence N = F(D, S, N) is of this kind with N among S, as dN = F_D dD + F_S
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from tadc.apps.undoing.plans.forms import ComponentForm
 from tadc.apps.undoing.plans.kinds import Class, LowRank, MatrixClass, dense
 from tadc.apps.undoing.solutions.band_recurrences import Recurrences, diagonals
 from tadc.apps.undoing.solutions.colours import colours
-from tadc.apps.undoing.solutions.pieces import Pieces, Seed
+from tadc.apps.undoing.solutions.pieces import Pieces, Seed, log_sum
 from tadc.apps.undoing.solutions.roles import (
     COLUMN,
     COTANGENT,
@@ -25,8 +26,10 @@ from tadc.apps.undoing.solutions.roles import (
     PIVOT,
     RIGHT_SIDE,
     TANGENT,
+    TOTAL,
     Role,
     RoledProgram,
+    program_of,
     returning,
 )
 from tadc.apps.undoing.solutions.ways import WAYS, Way
@@ -44,22 +47,15 @@ class Programs:
         """Whether the language says the whole solution, as formulas."""
         return self.kind.is_closed
 
-    # -- values ------------------------------------------------------------------------------------
-
-    def value(self, taped: Sequence[str]) -> RoledProgram:
-        """The new values, and those in between that are taped."""
-        pieces = Pieces(self.form)
-        made = returning(self.form.program.definitions, {*self.form.new, *taped})
-        return pieces.program(made, taped=False)
-
-    def taped(self, programs: Sequence[RoledProgram]) -> tuple[str, ...]:
-        """The values in between that programs take as arguments."""
-        read = {a.name for made in programs for a in made.program.arguments}
-        between = [d.name for d in self.form.program.definitions if d.name not in self.form.new]
-        return tuple(name for name in between if name in read)
+    @cached_property
+    def value(self) -> RoledProgram:
+        """The new values, and those in between."""
+        made = self.form.program.definitions
+        return Pieces(self.form).program(returning(made, [d.name for d in made]), taped=False)
 
     # -- products with the Jacobian ----------------------------------------------------------------
 
+    @cached_property
     def jvp(self) -> RoledProgram:
         """The tangents of what is new, from those of what dies and stays."""
         pieces = Pieces(self.form, whole=True)
@@ -67,6 +63,7 @@ class Programs:
         between, found = pieces.tangents("_t", seeds)
         return pieces.program([*between, *pieces.each("t", found, TANGENT)], taped=False)
 
+    @cached_property
     def vjp(self) -> RoledProgram:
         """The cotangents of what was there, from those of what is new and stays."""
         pieces, form = Pieces(self.form, whole=True), self.form
@@ -85,12 +82,14 @@ class Programs:
         between, found = pieces.tangents("_s", seeds)
         return between, {n: pieces.algebra.sub(pieces.tangent(n), body) for n, body in found.items()}
 
+    @cached_property
     def right_side(self) -> RoledProgram:
         """What the system of the component is solved for."""
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
         return pieces.program([*between, *pieces.each("r", rest, RIGHT_SIDE)], taped=True)
 
+    @cached_property
     def back(self) -> RoledProgram:
         """The cotangents of what stays, from those of what is new."""
         pieces = Pieces(self.form)
@@ -110,6 +109,7 @@ class Programs:
 
     # -- solutions as formulas ---------------------------------------------------------------------
 
+    @cached_property
     def inverse(self) -> RoledProgram:
         """The tangents of what dies, and the least magnitude of pivots that are not the same everywhere."""
         pieces = Pieces(self.form)
@@ -123,6 +123,7 @@ class Programs:
         more, pivots = way.pivots()
         return [*more, *way.solved(rest)], pivots
 
+    @cached_property
     def pivots(self) -> RoledProgram:
         """What is divided by, whose product is, but for its sign, the determinant."""
         pieces = Pieces(self.form)
@@ -131,15 +132,24 @@ class Programs:
         names = {m.name for m in made}
         return pieces.program([*(d for d in between if d.name not in names), *made], taped=True)
 
+    @cached_property
+    def logabsdet(self) -> RoledProgram:
+        """The sum of the logarithms of what is divided by."""
+        made = self.pivots.program
+        total = Definition("logabsdet", made.outputs[0].type, (), (), log_sum(made.terms, made.outputs))
+        kept = returning(made.definitions, ())
+        return RoledProgram(program_of([*kept, total], made.arguments, made.terms), {total.name: Role(TOTAL)})
+
     def _way(self, pieces: Pieces) -> Way:
         return WAYS[self.kind.base.method](pieces, self.kind.base)
 
+    @cached_property
     def transposed(self) -> RoledProgram:
         """The new values, the cotangents of what is new and stays, and the least magnitude of pivots."""
         if self.kind.base.method == "recurrence":
             return Recurrences(Pieces(self.form), self.kind.base).up(self._left)
         # J^-1 v is linear in v: J^-T w is its gradient.
-        pieces, form, inverse = Pieces(self.form), self.form, self.inverse()
+        pieces, form, inverse = Pieces(self.form), self.form, self.inverse
         solution = inverse.only(TANGENT)
         cotangents = {solution.names[role]: pieces.given(COTANGENT, role.name) for role in solution.outputs}
         by = {solution.names[role]: role.name for role in solution.inputs if role.kind == TANGENT}
@@ -159,6 +169,7 @@ class Programs:
 
     # -- matrices ----------------------------------------------------------------------------------
 
+    @cached_property
     def columns(self) -> RoledProgram:
         """Sums of columns of A that share no row, a colour each (Curtis, Powell and Reid 1974)."""
         pieces, form = Pieces(self.form), self.form
@@ -171,6 +182,7 @@ class Programs:
         lanes, seeds = colours(pieces, form.dying, self.kind.base)
         return self._by_lanes(pieces, lanes, seeds, through)
 
+    @cached_property
     def outer(self) -> RoledProgram:
         """Of a low rank, the derivative of what is new by the values `through`, a lane each."""
         assert isinstance(self.kind, LowRank)
@@ -185,6 +197,7 @@ class Programs:
         between, found = pieces.tangents("_c", seeds, fixed=fixed, chunk=lanes)
         return pieces.program([*between, *pieces.each("c", found, COLUMN, (("lane", lanes),))], taped=True)
 
+    @cached_property
     def inner(self) -> RoledProgram:
         """Of a low rank, the cotangents of what dies for those of the values `through`."""
         assert isinstance(self.kind, LowRank)

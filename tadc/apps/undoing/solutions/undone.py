@@ -21,6 +21,7 @@ from tadc.apps.undoing.solutions.roles import (
     Role,
     RoledProgram,
     program_of,
+    returning,
     value_of,
 )
 from tadc.toolkit.language import Argument, Definition, Terms
@@ -57,15 +58,14 @@ def undone(plan: Plan, programs_of: ProgramsOf, *, is_known: bool = True) -> Rol
         if not programs.is_closed:
             raise NoFormula(planned.matrix.name, planned)
         own = naming(planned.names, number)
-        between = [d.name for d in planned.form.program.definitions]
 
         def computed(role: Role, own: Naming = own) -> Role:
             # What is known is not what is computed, which later components read.
             found = own(role)
             return Role(INNER, found.name) if found in known else found
 
-        parts.append((programs.value(between), computed))
-        backwards += [(programs.inverse(), own), (programs.pivots(), own)]
+        parts.append((programs.value, computed))
+        backwards += [(programs.inverse, own), (programs.pivots, own)]
     wanted = {Role(TANGENT, name) for name in graph.inputs}
     return composed([*parts, *backwards[::-1]], lambda role: role in wanted or role.kind == PIVOT)
 
@@ -73,25 +73,29 @@ def undone(plan: Plan, programs_of: ProgramsOf, *, is_known: bool = True) -> Rol
 def composed(parts: Sequence[Part], wanted: Callable[[Role], bool]) -> RoledProgram:
     """The program that does what the parts do in turn, and returns what is wanted of their results.
 
-    Its tensors are named in the order in which they appear, so that equal sequences give equal programs.
+    Its tensors are named in the order in which they appear, so that equal sequences give equal programs. What
+    a part makes of a role that is there already takes its place.
     """
-    terms, names = Terms(), dict[Role, str]()
-    arguments: dict[Role, Argument] = {}
-    made: dict[Role, Definition] = {}
+    terms, names, roles = Terms(), dict[Role, str](), dict[str, Role]()
+    arguments, made = list[Argument](), list[Definition]()
+
+    def named(role: Role) -> str:
+        names[role] = f"t{len(roles)}"
+        roles[names[role]] = role
+        return names[role]
+
     for number, (part, naming) in enumerate(parts):
         inner: dict[str, str] = {}
         for argument in part.program.arguments:
             role = naming(part.role(argument.name))
-            inner[argument.name] = names.setdefault(role, f"t{len(names)}")
-            if role not in made:
-                arguments.setdefault(role, replace(argument, name=inner[argument.name]))
+            if role not in names:
+                arguments.append(replace(argument, name=named(role)))
+            inner[argument.name] = names[role]
         for d in part.program.definitions:
-            role = naming(part.role(d.name)) if d.is_output else Role(INNER, d.name, number)
-            inner[d.name] = names.setdefault(role, f"t{len(names)}")
-            is_output = d.is_output and wanted(role)
-            made[role] = replace(moved_definition(d, terms, inner, d.indices), is_output=is_output)
-    program = program_of(list(made.values()), arguments.values(), terms)
-    return RoledProgram(program, {name: role for role, name in names.items()})
+            inner[d.name] = named(naming(part.role(d.name)) if d.is_output else Role(INNER, d.name, number))
+            made.append(moved_definition(d, terms, inner, d.indices))
+    results = {name for role, name in names.items() if wanted(role)}
+    return RoledProgram(program_of(returning(made, results), arguments, terms), roles)
 
 
 def naming(names: Mapping[str, str], number: int) -> Naming:

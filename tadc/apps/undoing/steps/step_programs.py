@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from math import prod
 
 from tadc.apps.undoing.plans.forms import ComponentForm
@@ -57,6 +58,7 @@ class StepPrograms(ChainPrograms):
         """As `Programs.is_closed`."""
         return True
 
+    @cached_property
     def inverse(self) -> RoledProgram:
         """As `Programs.inverse`."""
         lift = self._lift
@@ -64,6 +66,7 @@ class StepPrograms(ChainPrograms):
         made = [*lift.made, *self._solution, *lift.pieces.least(pivots)]
         return lift.pieces.program(made, taped=True)
 
+    @cached_property
     def pivots(self) -> RoledProgram:
         """As `Programs.pivots`."""
         lift, wanted = self._lift, {pivot.name for pivot in self._lift.pivots}
@@ -105,6 +108,7 @@ class StepSystems(ChainPrograms):
             if any(role.kind != TANGENT for role in undone(plan, Programs).inputs):
                 raise NoFormula("its first or last states are scaled by values")
 
+    @cached_property
     def columns(self) -> RoledProgram:
         """The coloured columns of the matrices of all steps, `[lane, step, …]`."""
         lift = Lift(self.form, self.chain.layout)
@@ -115,8 +119,7 @@ class StepSystems(ChainPrograms):
         def value(role: Role) -> Role:
             return Role(INNER, role.name) if role.name in form.new else own(role)
 
-        between = [d.name for d in form.program.definitions]
-        parts: list[Part] = [(programs.value(between), value), (programs.columns(), own)]
+        parts: list[Part] = [(programs.value, value), (programs.columns, own)]
         made = composed(parts, lambda role: role.kind == COLUMN)
         known = {"a1_0": lift.ahead(0, 0), "b0_0": lift.ahead(1, 0)}
         rules = lift.rules(made, {value_of(name): rule for name, rule in known.items()})
