@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
@@ -26,6 +27,36 @@ def formula_html(latex: str, text: str, what: str = "program") -> str:
         return preformatted(text)
     details = f"<details><summary>{what}</summary>{preformatted(text)}</details>"
     return f"$${escape(latex, quote=False)}$${details}"
+
+
+class ShownAsTables:
+    """What is shown as tables, below a text if there is one: printed, in notebooks, in LaTeX."""
+
+    _above = ""
+
+    def _tables(self) -> list[Table]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return tables_text(self._tables(), self._above)
+
+    def latex(self) -> str:
+        """A `tabular` for each table that is printed."""
+        return tables_latex(self._tables())
+
+    def _repr_html_(self) -> str:
+        return tables_html(self._tables(), self._above)
+
+
+def tables_text(tables: Iterable[Table], above: str = "") -> str:
+    """Tables one below the other."""
+    from rich.console import Console
+
+    text = io.StringIO()
+    print(above, end="\n" if above else "", file=text)
+    for table in tables:
+        Console(file=text, width=110, color_system=None).print(table)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def tables_html(tables: Iterable[Table], above: str = "") -> str:

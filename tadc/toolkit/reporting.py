@@ -10,7 +10,7 @@ from tadc.caller.boundary import (
     usage,
 )
 from tadc.caller.pictures import COLORS, GREY, INK, picture_of
-from tadc.caller.showing import tables_html, tables_latex
+from tadc.caller.showing import ShownAsTables, tables_html, tables_latex
 from tadc.caller.warn_caller import warn_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic, Label
 from tadc.frontend.forks import new_rlock
@@ -19,8 +19,8 @@ from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.suggest import did_you_mean
 
 __all__ = [
-    "COLORS", "GREY", "INK", "ArgumentError", "CompileError", "CompileWarning", "Diagnostic",
-    "Label", "Place", "Source", "Span", "checked_choice", "checked_function", "checked_number",
+    "COLORS", "GREY", "INK", "ArgumentError", "CompileError", "CompileWarning", "Diagnostic", "Label",
+    "Place", "ShownAsTables", "Source", "Span", "checked_choice", "checked_function", "checked_number",
     "checked_sizes_given", "did_you_mean", "imported", "leaving", "missing_package", "new_rlock",
     "picture_of", "public", "tables_html", "tables_latex", "usage", "warn_of",
 ]  # fmt: skip

@@ -219,5 +219,5 @@ def test_equal_components_share_kernels() -> None:
     assert few.plan.forms == many.plan.forms == 1
     for inverse in (few, many):
         inverse.jinv((1.0, 0.5), (1.0, 1.0))
-    fixed = next(iter(many._at.values()))  # pyright: ignore[reportPrivateUsage]
+    fixed = many._fixed()  # pyright: ignore[reportPrivateUsage]
     assert len(fixed.modes.kernels.made) <= 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -81,9 +81,9 @@ class Inverse:
         checked_sizes_given(sizes)
         self.function = f.at(sizes) if sizes else f
         self.wrt = resolve_wrt(f.program, wrt)
-        self._at: dict[tuple[tuple[str, int], ...], _Fixed] = {}
+        self._fixed = lru_cache(_KEPT)(self._made)
         if not self._open:
-            self._fixed({})
+            self._fixed()
 
     @property
     def _open(self) -> bool:
@@ -98,7 +98,7 @@ class Inverse:
         """How the program is inverted. Raises CompileError (TAD0212) where a size has no value."""
         if self._open:
             raise self._needs_values()
-        return self._fixed({}).plan
+        return self._fixed().plan
 
     def _needs_values(self) -> CompileError:
         """What a plan and a program ask for."""
@@ -142,7 +142,7 @@ class Inverse:
         """The product as a program if there is one."""
         if self._open:
             return _solved(name, caller, self._needs_values)
-        fixed = self._fixed({})
+        fixed = self._fixed()
         plan, missing = fixed.plan, fixed.modes.system
         if missing is not None:
             made = [plan.graph.statements[n] for n in missing.component.statements]
@@ -189,18 +189,12 @@ class Inverse:
                 arrays = bind(parameters, (), given)
                 symbols = SizeSymbols(f.program.sizes, parameters, f.program.excluded)
                 sizes = symbols.values([a.shape for a in arrays], {})
-        fixed = self._fixed(sizes)
+        fixed = self._fixed(*sorted(sizes.items()))
         return fixed, dict(zip(names, bind(fixed.parameters, (), given), strict=True))
 
-    def _fixed(self, sizes: Mapping[str, int]) -> _Fixed:
-        key = tuple(sorted(sizes.items()))
-        found = self._at.get(key)
-        if found is None:
-            while len(self._at) >= _KEPT:
-                self._at.pop(next(iter(self._at)))
-            program = self.function.at(sizes).program if sizes else self.function.program
-            found = self._at[key] = _Fixed(program, self.wrt)
-        return found
+    def _made(self, *sizes: tuple[str, int]) -> _Fixed:
+        program = self.function.at(dict(sizes)).program if sizes else self.function.program
+        return _Fixed(program, self.wrt)
 
 
 class _Fixed:

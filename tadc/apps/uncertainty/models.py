@@ -7,10 +7,9 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,8 +30,8 @@ from tadc.toolkit.running import Function, batched, jvp, numpy_type, value_and_v
 _CHUNK = 64
 #: So many bytes of slopes are held.
 _LIMIT = 1 << 32
-#: So many preparations of one function are kept.
-_KEPT = 32
+#: So many preparations are kept.
+_KEPT = 64
 
 
 Ends = Mapping[str, Array]
@@ -129,26 +128,16 @@ class ProgramModel(Model):
 
     def layout(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> InputLayout:
         """As `Model.layout`."""
-        return self.prepared(values, names, whole).layout
+        return self._prepared(values, names, whole).layout
 
     def slopes(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Slopes:
         """As `Model.slopes`."""
-        return self.prepared(values, names, whole).run(values)
+        return self._prepared(values, names, whole).run(values)
 
-    def prepared(self, values: Mapping[str, Any], names: Sequence[str], whole: bool) -> _Prepared:
+    def _prepared(self, values: Mapping[str, Any], names: Sequence[str], whole: bool) -> _Prepared:
         """The compiled derivative for arrays of these shapes."""
         shapes = tuple((name, np.shape(values[name])) for name in self.inputs)
-        kept = _PREPARED.setdefault(self.f, {})
-        key = (shapes, tuple(names), whole)
-        found = kept.get(key)
-        if found is None:
-            while len(kept) >= _KEPT:
-                kept.pop(next(iter(kept)))
-            found = kept[key] = _Prepared(self._sized(values), dict(shapes), tuple(names), whole)
-        return found
-
-
-_PREPARED: WeakKeyDictionary[Function, dict[Any, _Prepared]] = WeakKeyDictionary()
+        return _prepared(self._sized(values), shapes, tuple(names), whole)
 
 
 def measured(f: Function, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
@@ -165,23 +154,21 @@ def measured(f: Function, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, .
     return tuple(found)
 
 
-_REPEATED: WeakKeyDictionary[Function, dict[tuple[str, ...], Function]] = WeakKeyDictionary()
-
-
-def repeated_function(f: Function, names: tuple[str, ...]) -> Function:
-    """The function at many values of some of its arguments, a dimension in front of them."""
-    kept = _REPEATED.setdefault(f, {})
-    if names not in kept:
-        kept[names] = batched(f, names)
-    return kept[names]
+#: The function at many values of some of its arguments, a dimension in front of them.
+repeated_function = lru_cache(_KEPT)(batched)
 
 
 class _Prepared:
     """A derivative compiled for given shapes of the inputs."""
 
     def __init__(
-        self, f: Function, shapes: dict[str, tuple[int, ...]], names: tuple[str, ...], whole: bool
+        self,
+        f: Function,
+        shapes_of: tuple[tuple[str, tuple[int, ...]], ...],
+        names: tuple[str, ...],
+        whole: bool,
     ) -> None:
+        shapes = dict(shapes_of)
         several = measured(f, shapes)
         self.f = repeated_function(f, several) if several else f
         self.shapes, self.names = shapes, names
@@ -299,6 +286,9 @@ class _Prepared:
             dtype = numpy_type(d.type)
             found[self.derivative.cotangents[d.name]] = np.zeros(shape, dtype)
         return found
+
+
+_prepared = lru_cache(_KEPT)(_Prepared)
 
 
 def _check_memory(bytes: float) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.apps.uncertainty.uncertain_numbers import Array
-from tadc.toolkit.reporting import tables_html, tables_latex
+from tadc.toolkit.reporting import ShownAsTables
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,26 +38,7 @@ class Row:
     dof: Any
 
 
-class _Shown:
-    """What is shown as tables: as text, in notebooks, in LaTeX."""
-
-    def _tables(self) -> list[Table]:
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        from tadc.apps.uncertainty.tables import rendered
-
-        return rendered(self._tables())
-
-    def latex(self) -> str:
-        """A `tabular` for each table that is printed."""
-        return tables_latex(self._tables())
-
-    def _repr_html_(self) -> str:
-        return tables_html(self._tables())
-
-
-class Budget(_Shown, Mapping[str, list[Row]]):
+class Budget(ShownAsTables, Mapping[str, list[Row]]):
     """The contributions to each output, largest first where outputs are single numbers."""
 
     def __init__(self, rows: Mapping[str, list[Row]]) -> None:
@@ -91,7 +72,7 @@ class Budget(_Shown, Mapping[str, list[Row]]):
 
 
 @dataclass(repr=False)
-class Result(_Shown):
+class Result(ShownAsTables):
     """Values and uncertainties of outputs by name, each of the output's shape, measurements in front.
 
     `value` is what the function gives, for `mc` the mean of the samples. `U` is the expanded uncertainty

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 #: Of arrays so many elements are shown.
@@ -41,11 +39,3 @@ def _text(x: float, is_share: bool) -> str:
     if is_share:
         return f"{100 * x:.1f} %"
     return "undefined" if math.isnan(x) else f"{x:.8g}"
-
-
-def rendered(tables: Iterable[Table]) -> str:
-    """Tables as text, one below the other."""
-    text = io.StringIO()
-    for table in tables:
-        Console(file=text, width=110, color_system=None).print(table)
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from rich.console import Console
 from rich.table import Table
 
 from tadc.apps.undoing.plans.components import Component
 from tadc.apps.undoing.plans.forms import ComponentForm
 from tadc.apps.undoing.plans.graph import StatementGraph
 from tadc.apps.undoing.plans.kinds import Class
-from tadc.toolkit.reporting import tables_html, tables_latex
+from tadc.toolkit.reporting import ShownAsTables
 
 #: Of many steps so many are shown, and so many names in a cell.
 _STEPS, _NAMES = 24, 4
@@ -52,7 +50,7 @@ class Step:
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(ShownAsTables):
     """How a program is inverted.
 
     `width` numbers are live between any two steps; `widths` are those before the first statement and after
@@ -90,22 +88,8 @@ class Plan:
         of, by = ", ".join(self.outputs), ", ".join(self.inputs)
         return f"<tadc.Plan of {of} by {by}: {self.width} numbers in {len(self.steps)} steps>"
 
-    def __str__(self) -> str:
-        if not self.steps:
-            return self._summary
-        text = io.StringIO()
-        Console(file=text, width=110, color_system=None).print(self._table)
-        return "\n".join([self._summary, *(line.rstrip() for line in text.getvalue().splitlines())])
-
-    def latex(self) -> str:
-        """The steps as a `tabular`."""
-        return tables_latex([self._table])
-
-    def _repr_html_(self) -> str:
-        return tables_html([self._table] if self.steps else [], self._summary)
-
     @property
-    def _summary(self) -> str:
+    def _above(self) -> str:
         """What is inverted, in how many steps, at what cost."""
         counts = (len(self.steps), "component"), (self.forms, "form")
         steps, forms = (f"{n} {what}{'' if n == 1 else 's'}" for n, what in counts)
@@ -115,9 +99,10 @@ class Plan:
             f"solutions cost {self.cost} multiplications and divisions"
         )
 
-    @property
-    def _table(self) -> Table:
+    def _tables(self) -> list[Table]:
         """A row for each step, of many steps the first."""
+        if not self.steps:
+            return []
         table = Table()
         table.add_column("component", justify="right")
         for head in ("statements", "overwrites", "with", "reads"):
@@ -130,4 +115,4 @@ class Plan:
             table.add_row(str(number), *step.cells)
         if len(shown) < len(self.steps):
             table.add_row("…", f"{len(self.steps) - len(shown)} more")
-        return table
+        return [table]
