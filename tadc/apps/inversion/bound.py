@@ -8,7 +8,7 @@ import numpy as np
 
 from tadc.apps.inversion.call_sequence import is_good
 from tadc.apps.inversion.factors import Array
-from tadc.apps.inversion.plan_kernels import Call, Kernels, RoledKernel
+from tadc.apps.inversion.plan_kernels import Call, PlanKernels, RoledKernel
 from tadc.apps.undoing.plans.inversion_errors import bad_pivot
 from tadc.apps.undoing.plans.kinds import Steps
 from tadc.apps.undoing.plans.planned import Plan, Step
@@ -25,7 +25,7 @@ Where = Callable[[int, list[int]], tuple[str, list[int]]]
 class BoundComponent:
     """A component that formulas undo, between what belongs to the values of a program."""
 
-    def __init__(self, plan: Plan, planned: Step, programs: Programs, kernels: Kernels) -> None:
+    def __init__(self, plan: Plan, planned: Step, programs: Programs, kernels: PlanKernels) -> None:
         self.plan, self.planned, self.programs, self.kernels = plan, planned, programs, kernels
         self.form, self.kind = planned.form, planned.matrix
         self.role = naming(planned.names, planned.component.statements[0])

@@ -1,4 +1,4 @@
-"""Kernels that run one after another, on arrays by role."""
+"""PlanKernels that run one after another, on arrays by role."""
 
 from __future__ import annotations
 

@@ -27,39 +27,6 @@ from tadc.toolkit.language import (
 from tadc.toolkit.transforms import derive, needed, simplify_program, without_copied_results, without_copies
 
 
-def jinv_program(plan: Plan) -> Program:
-    """The program's arguments and a tangent `y_dot` of each output, to a tangent `x_dot` of each input.
-
-    Raises NoFormula where a component is solved as a system.
-    """
-    return _Formula(plan).jinv()
-
-
-def jinv_transposed_program(plan: Plan) -> Program:
-    """The program's arguments and a cotangent `dx` of each input, to a cotangent `dy` of each output.
-
-    It is the gradient of J^-1 v, which is linear, by v. Raises NoFormula as `jinv_program`.
-    """
-    made = jinv_program(plan)
-    count = len(plan.graph.program.arguments)
-    tangents = [a.name for a in made.arguments[count:]]
-    found = derive(made, "vjp", tangents)
-    given, results = names_of(plan, "jinvT", Names(plan.graph.program))
-    spoken = {a.name: name for a, name in zip(found.arguments[-len(given) :], given, strict=True)}
-    spoken |= {d.name: name for d, name in zip(found.outputs, results, strict=True)}
-    # J^-1 v is linear in v: its gradient does not depend on it.
-    taken = tuple(a for a in found.arguments if a.name not in tangents)
-    return _renamed(replace(found, arguments=taken), spoken)
-
-
-def logabsdet_program(plan: Plan) -> Program:
-    """The program's arguments to `logabsdet`, -inf where J is singular.
-
-    Raises NoFormula as `jinv_program`.
-    """
-    return _Formula(plan).logabsdet()
-
-
 def signature_of(plan: Plan, product: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The inputs and the outputs of a product's program, in order."""
     given, results = names_of(plan, product, Names(plan.graph.program))
@@ -114,7 +81,7 @@ class _Formula:
         self.letters = [self.names.index(letter, ()) for letter in "ijklmnpq"]
 
     def jinv(self) -> Program:
-        """As `jinv_program`."""
+        """The program's arguments and a tangent `y_dot` of each output, to one `x_dot` of each input."""
         spoken = self._spoken()
         made = self._definitions(spoken, {Role(TANGENT, name) for name in self.plan.inputs})
         known = {d.name for d in made}
@@ -134,7 +101,7 @@ class _Formula:
         return self._program(arguments, [*made, *outputs])
 
     def logabsdet(self) -> Program:
-        """As `logabsdet_program`."""
+        """The program's arguments to `logabsdet`, -inf where J is singular."""
         spoken = self._spoken()
         pivots = {role: inner for inner, role in self.made.roles.items() if role.kind == PIVOT}
         made = self._definitions(spoken, pivots)
@@ -205,9 +172,21 @@ def _wish(role: Role) -> str:
             return "part" if is_part else role.name
 
 
-#: What makes each product.
+def _transposed(plan: Plan) -> Program:
+    """The gradient of J^-1 v, which is linear, by v; so it does not depend on v."""
+    made = _Formula(plan).jinv()
+    tangents = [a.name for a in made.arguments[len(plan.graph.program.arguments) :]]
+    found = derive(made, "vjp", tangents)
+    given, results = names_of(plan, "jinvT", Names(plan.graph.program))
+    spoken = {a.name: name for a, name in zip(found.arguments[-len(given) :], given, strict=True)}
+    spoken |= {d.name: name for d, name in zip(found.outputs, results, strict=True)}
+    taken = tuple(a for a in found.arguments if a.name not in tangents)
+    return _renamed(replace(found, arguments=taken), spoken)
+
+
+#: What makes each product of a plan; raises NoFormula where a component is solved as a system.
 FORMULAS: dict[str, Callable[[Plan], Program]] = {
-    "jinv": jinv_program,
-    "jinvT": jinv_transposed_program,
-    "logabsdet": logabsdet_program,
+    "jinv": lambda plan: _Formula(plan).jinv(),
+    "jinvT": _transposed,
+    "logabsdet": lambda plan: _Formula(plan).logabsdet(),
 }

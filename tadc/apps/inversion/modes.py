@@ -16,7 +16,7 @@ from tadc.apps.inversion.bound import BoundComponent
 from tadc.apps.inversion.call_sequence import CallSequence
 from tadc.apps.inversion.component_groups import groups_of
 from tadc.apps.inversion.factors import Array
-from tadc.apps.inversion.plan_kernels import LOCK, Arrays, Call, Kernels
+from tadc.apps.inversion.plan_kernels import LOCK, Arrays, Call, PlanKernels
 from tadc.apps.inversion.systems import SystemComponent
 from tadc.apps.undoing.plans.planned import Plan, Step
 from tadc.apps.undoing.solutions.programs import Programs
@@ -32,7 +32,7 @@ class Modes:
     """The modes of a plan. Values, tangents and cotangents go by the names of the program."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.kernels = plan, Kernels()
+        self.plan, self.kernels = plan, PlanKernels()
         self._parameters = RoledProgram(plan.graph.parameter_program, {}) if plan.graph.parameters else None
         self._sequences: dict[Mode, CallSequence] = {}
         made: dict[int, Programs] = {}

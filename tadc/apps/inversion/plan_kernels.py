@@ -1,4 +1,4 @@
-"""Kernels of the programs that a plan is run by: of several in turn one, of equal ones the same."""
+"""PlanKernels of the programs that a plan is run by: of several in turn one, of equal ones the same."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _compiled(made: RoledProgram, *, fused: bool) -> RoledKernel:
     return RoledKernel(tuple(map(made.role, f.inputs)), tuple(map(made.role, f.outputs)), kernel)
 
 
-class Kernels:
+class PlanKernels:
     """The kernels of a plan, each compiled once."""
 
     def __init__(self) -> None:

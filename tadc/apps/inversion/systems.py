@@ -11,7 +11,7 @@ import numpy as np
 from tadc.apps.inversion.bound import BoundComponent, element_at
 from tadc.apps.inversion.factors import Array, Factored, of_dense, of_low_rank, of_parts
 from tadc.apps.inversion.matrices import assembled, blocks_of, joined, of_diagonals, parted, whole_matrix
-from tadc.apps.inversion.plan_kernels import Arrays, Call, Kernels, RoledKernel
+from tadc.apps.inversion.plan_kernels import Arrays, Call, PlanKernels, RoledKernel
 from tadc.apps.undoing.plans.forms import positions
 from tadc.apps.undoing.plans.inversion_errors import too_large
 from tadc.apps.undoing.plans.kinds import LowRank, MatrixClass
@@ -48,7 +48,7 @@ class SystemComponent(BoundComponent):
         plan: Plan,
         planned: Step,
         programs: Programs,
-        kernels: Kernels,
+        kernels: PlanKernels,
         solver: Callable[[Plan], Solver],
     ) -> None:
         super().__init__(plan, planned, programs, kernels)

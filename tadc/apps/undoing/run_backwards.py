@@ -12,10 +12,11 @@ makes the first state another one than the recurrence began with; `residual` say
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tadc.apps.undoing.inverse_steps import InverseSteps, NotInvertible, inverse_steps
+from tadc.apps.undoing.solutions.roles import returning
 from tadc.apps.undoing.steps.step_layout import layouts
 from tadc.toolkit.language import (
     DEFAULT,
@@ -27,10 +28,9 @@ from tadc.toolkit.language import (
     Term,
     box,
     reachable,
-    tensors_read,
 )
 from tadc.toolkit.reporting import CompileError, Diagnostic, Label, Span
-from tadc.toolkit.transforms import simplify_program
+from tadc.toolkit.transforms import needed, simplify_program
 
 _TINY = 2.0**-1000
 """More than no state: what begins with 0 has a residual too."""
@@ -58,23 +58,14 @@ class _Backwards:
     def __init__(self, gradient: Program, base: Program) -> None:
         self.gradient, self.terms, self.names = gradient, gradient.terms, Names(gradient)
         self.definitions = {d.name: d for d in gradient.definitions}
-        self.forward = self.upstream([d.name for d in base.definitions])
+        computed = returning(gradient.definitions, {d.name for d in base.definitions})
+        self.forward = {d.name for d in needed(computed)}
         self.made, self.instead = list[Definition](), dict[str, str]()
         self.residuals = list[Term]()
         self.steps = dict[str, frozenset[int]]()
         for definition in gradient.definitions:
             if definition.name in self.forward:
                 self.steps[definition.name] = self.along(definition)
-
-    def upstream(self, names: Sequence[str]) -> set[str]:
-        """These definitions, and those that they read."""
-        left, found = list(names), set[str]()
-        while left:
-            name = left.pop()
-            if name in self.definitions and name not in found:
-                found.add(name)
-                left += tensors_read([self.definitions[name].body])
-        return found
 
     def along(self, definition: Definition) -> frozenset[int]:
         """The dimensions in which a definition that is no result goes along the steps of a recurrence."""
@@ -168,10 +159,9 @@ class _Backwards:
         first = Affine.const(shape[axis] - 1 if down else 0)
         binders = [terms.fresh("s") for _ in shape]
         at = [first if n == axis else Affine.var(name) for n, name in enumerate(binders)]
-        forms = dict(zip(definition.indices, at, strict=True))
         inner = [name for n, name in enumerate(binders) if n != axis]
         rows = box(inner, [size for n, size in enumerate(shape) if n != axis])
-        begun = terms.substitute(definition.body, forms)
+        begun = terms.substitute(definition.body, definition.at(at))
         back = terms.read(self.instead[definition.name], at, definition.type)
 
         hints = [index for n, index in enumerate(definition.indices) if n != axis]

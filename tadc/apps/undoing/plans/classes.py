@@ -6,21 +6,22 @@ A can differ from 0 follows from the access maps alone, exactly, whatever the va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import combinations_with_replacement
 from math import prod
 
 from tadc.apps.undoing.plans.forms import ComponentForm, flat, positions
 from tadc.apps.undoing.plans.kinds import BAND, SMALL, LowRank, MatrixClass, dense, full_blocks, permutation
-from tadc.apps.undoing.plans.relations import ElementRelation, TooMany, apart, facts, relations
+from tadc.apps.undoing.plans.relations import ElementRelation, TooMany, apart, relations
 from tadc.toolkit.language import (
     Affine,
     Constraint,
-    Definition,
     EliminationLimit,
     SearchLimit,
+    equals_zero,
     find_point,
+    hold,
     implied,
     is_empty,
 )
@@ -58,34 +59,32 @@ def _direct(form: ComponentForm, through: tuple[str, ...]) -> MatrixClass:
         # A few scalars are one small system.
         return full_blocks("formula" if form.size == 1 else "blocks", 0, 1, form.size)
     try:
-        found = {
-            d.name: [
-                r for r in relations(form, d, through) if r.source in form.dying and not is_empty(facts(d, r))
-            ]
+        found = [
+            r
             for d in form.program.definitions
             if d.name in form.new
-        }
+            for r in relations(form, d, through)
+            if r.source in form.dying and not is_empty(r.facts)
+        ]
     except (TooMany, EliminationLimit):
         return dense(form.size)
-    made = {d.name: d for d in form.program.definitions if d.name in form.new}
     for attempt in (_blocks, _permutation, _banded):
         with suppress(EliminationLimit, SearchLimit):
-            chosen = attempt(form, made, found)
+            chosen = attempt(form, found)
             if chosen is not None and chosen.method == "blocks" and chosen.size > SMALL:
                 # Elements that change places within blocks take no system.
-                chosen = _permutation(form, made, found) or chosen
+                chosen = _permutation(form, found) or chosen
             if chosen is not None:
                 return chosen
     return dense(form.size)
 
 
-_Found = Mapping[str, Sequence[ElementRelation]]
-_Made = Mapping[str, Definition]
+_Found = Sequence[ElementRelation]
 
 
-def _blocks(form: ComponentForm, made: _Made, found: _Found) -> MatrixClass | None:
+def _blocks(form: ComponentForm, found: _Found) -> MatrixClass | None:
     """Dimensions in front, of one extent in all tensors, whose index is the same on both sides."""
-    batch = _batch(form, made, found)
+    batch = _batch(form, found)
     shapes = {form.shapes[name] for name in (*form.dying, *form.new)}
     shape = form.shapes[form.new[0]]
     count = prod(shape[:batch])
@@ -93,7 +92,7 @@ def _blocks(form: ComponentForm, made: _Made, found: _Found) -> MatrixClass | No
     is_one = len(shapes) == len(form.dying) == len(form.new) == 1
     lower = upper = size
     if is_one and 0 < len(shape) - batch and (batch == len(shape) - 1 or size > SMALL):
-        lower, upper = _reach(form, made, found, batch)
+        lower, upper = _reach(form, found, batch)
     reach = lower + upper
     if batch == len(shape) - 1 and not (lower and upper) and 0 < reach <= min(_ORDER, (size - 1) // 2):
         return MatrixClass("recurrence", size, lower, upper, batch, count)
@@ -110,12 +109,11 @@ def _blocks(form: ComponentForm, made: _Made, found: _Found) -> MatrixClass | No
     return full_blocks("blocks", batch, count, size)
 
 
-def _reach(form: ComponentForm, made: _Made, found: _Found, batch: int) -> tuple[int, int]:
+def _reach(form: ComponentForm, found: _Found, batch: int) -> tuple[int, int]:
     """How far the occupied columns of a row of a block are from the diagonal, below and above."""
-    (d,) = made.values()
-    shape = form.shapes[d.name][batch:]
-    own = flat(shape, [Affine.var(name) for name in d.indices[batch:]])
-    return _reaches([(flat(shape, r.forms[batch:]) - own, facts(d, r)) for r in found[d.name]], prod(shape))
+    shape = form.shapes[form.new[0]][batch:]
+    offsets = [(flat(shape, r.forms[batch:]) - flat(shape, r.into.own[batch:]), r.facts) for r in found]
+    return _reaches(offsets, prod(shape))
 
 
 def _reaches(offsets: Sequence[tuple[Affine, Sequence[Constraint]]], size: int) -> tuple[int, int]:
@@ -130,75 +128,57 @@ def _reaches(offsets: Sequence[tuple[Affine, Sequence[Constraint]]], size: int) 
     return (max(0, greatest(-1)), max(0, greatest(1))) if offsets else (0, 0)
 
 
-def _batch(form: ComponentForm, made: _Made, found: _Found) -> int:
+def _batch(form: ComponentForm, found: _Found) -> int:
     """How many dimensions in front have the same extent in all tensors, and the same index on both sides."""
     shapes = [form.shapes[name] for name in (*form.dying, *form.new)]
     batch = 0
     for extents in zip(*shapes, strict=False):
-        if len(set(extents)) > 1 or not all(
-            _same(r.forms[batch], Affine.var(d.indices[batch]), d, r)
-            for d in made.values()
-            for r in found[d.name]
-        ):
+        if len(set(extents)) > 1:
+            break
+        if not all(hold([equals_zero(r.forms[batch] - r.into.own[batch])], r.facts) for r in found):
             break
         batch += 1
     return batch
 
 
-def _same(one: Affine, other: Affine, definition: Definition, relation: ElementRelation) -> bool:
-    if one == other:
-        return True
-    known = facts(definition, relation)
-    return implied(one - other, known) and implied(other - one, known)
-
-
-def _permutation(form: ComponentForm, made: _Made, found: _Found) -> MatrixClass | None:
+def _permutation(form: ComponentForm, found: _Found) -> MatrixClass | None:
     """Whether every row and every column has at most one element: no two relations meet."""
-    pairs = [(made[name], r) for name, each in found.items() for r in each]
-    if len(pairs) > _PAIRS or any(_unknowns(r) for _, r in pairs):
+    if len(found) > _PAIRS or any(r.unknowns for r in found):
         return None
-    for (d, r), (e, s) in combinations_with_replacement(pairs, 2):
-        if r is not s and d is e and not _never_both(d, r, s):
+    for r, s in combinations_with_replacement(found, 2):
+        if r is not s and r.into is s.into and not _never_both(r, s):
             return None
-        if r.source == s.source and not _never_one(d, r, e, s, r is s):
+        if r.source == s.source and not _never_one(r, s):
             return None
     return permutation(form.size)
 
 
-def _unknowns(relation: ElementRelation) -> bool:
-    forms = (*relation.forms, *(row.form for row in relation.rows))
-    return any(name.startswith("?") for form in forms for name in form.variables)
-
-
-def _never_both(definition: Definition, one: ElementRelation, other: ElementRelation) -> bool:
+def _never_both(one: ElementRelation, other: ElementRelation) -> bool:
     """Whether no element depends on two, one by each relation."""
-    known = (*facts(definition, one), *other.rows)
+    known = (*one.facts, *other.rows)
     if one.source != other.source:
         return _no_point(known)
     return all(_no_point((*known, row)) for row in apart(one.forms, other.forms))
 
 
-def _never_one(d: Definition, r: ElementRelation, e: Definition, s: ElementRelation, itself: bool) -> bool:
+def _never_one(one: ElementRelation, other: ElementRelation) -> bool:
     """Whether no two elements depend on one, one by each relation."""
-    second = {name: Affine.var(f"{name}'") for name in e.indices}
-    there = [row.substitute(second) for row in facts(e, s)]
-    meet = [
-        Constraint(a - b.substitute(second), equality=True) for a, b in zip(r.forms, s.forms, strict=True)
-    ]
-    known = (*facts(d, r), *there, *meet)
-    if d is not e:
+    second = {name: Affine.var(f"{name}'") for name in other.into.indices}
+    there = [row.substitute(second) for row in other.facts]
+    meet = [equals_zero(a - b.substitute(second)) for a, b in zip(one.forms, other.forms, strict=True)]
+    known = (*one.facts, *there, *meet)
+    if one.into is not other.into:
         return _no_point(known)
-    here = [Affine.var(name) for name in d.indices]
-    different = apart(here, [second[name] for name in d.indices])
+    different = apart(one.into.own, list(second.values()))
     # Of a relation and itself the two points can be exchanged.
-    return all(_no_point((*known, row)) for row in (different[::2] if itself else different))
+    return all(_no_point((*known, row)) for row in (different[::2] if one is other else different))
 
 
 def _no_point(rows: Sequence[Constraint]) -> bool:
     return is_empty(rows) or find_point(rows, _TRIES) is None
 
 
-def _banded(form: ComponentForm, made: _Made, found: _Found) -> MatrixClass | None:
+def _banded(form: ComponentForm, found: _Found) -> MatrixClass | None:
     """How far the occupied columns of a row are from the diagonal."""
     shapes = {form.shapes[name] for name in (*form.dying, *form.new)}
     interleaved = len(shapes) == 1
@@ -209,10 +189,11 @@ def _banded(form: ComponentForm, made: _Made, found: _Found) -> MatrixClass | No
         return flat(form.shapes[name], forms) * at[1] + at[0]
 
     offsets = [
-        (place(r.source, r.forms, columns[r.source]) - place(d.name, own, rows[d.name]), facts(d, r))
-        for d in made.values()
-        for own in ([Affine.var(name) for name in d.indices],)
-        for r in found[d.name]
+        (
+            place(r.source, r.forms, columns[r.source]) - place(r.into.name, r.into.own, rows[r.into.name]),
+            r.facts,
+        )
+        for r in found
     ]
     size = form.size
     lower, upper = _reaches(offsets, size)

@@ -8,7 +8,6 @@ from functools import cached_property
 from math import prod
 
 from tadc.toolkit.language import (
-    Affine,
     Apply,
     Definition,
     Program,
@@ -114,8 +113,7 @@ def differentiable(term: Term) -> tuple[Term, ...]:
 
 def _copied(definition: Definition) -> str | None:
     body = definition.body
-    whole = tuple(Affine.var(index) for index in definition.indices)
-    return body.tensor if isinstance(body, Read) and body.indices == whole else None
+    return body.tensor if isinstance(body, Read) and body.indices == definition.own else None
 
 
 def _needed(kept: Sequence[Definition], outputs: Sequence[str], names: dict[str, str]) -> list[Definition]:

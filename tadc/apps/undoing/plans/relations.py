@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from tadc.apps.undoing.plans.forms import ComponentForm
@@ -20,14 +20,26 @@ class TooMany(Exception):
 
 @dataclass(frozen=True)
 class ElementRelation:
-    """An element at indices i depends on the element `forms` of `source`, where `rows` hold.
+    """An element of `into`, at indices i, depends on the element `forms` of `source`, where `rows` hold.
 
     `rows` and `forms` are in i and in further unknowns: where some values of these satisfy the rows.
     """
 
+    into: Definition = field(compare=False)
     source: str
     forms: tuple[Affine, ...]
     rows: Domain
+
+    @property
+    def facts(self) -> Domain:
+        """What holds of its indices."""
+        return (*box(self.into.indices, self.into.shape), *self.rows)
+
+    @property
+    def unknowns(self) -> list[str]:
+        """The further unknowns, in a fixed order; some stand there twice."""
+        forms = (*self.forms, *(row.form for row in self.rows))
+        return [name for form in forms for name in sorted(form.variables) if name.startswith("?")]
 
 
 def relations(
@@ -37,45 +49,26 @@ def relations(
 
     Paths through a value of `direct` end there. Raises TooMany.
     """
-    return _Paths(form, frozenset(direct)).of(into)
-
-
-@dataclass(frozen=True)
-class _Paths:
-    form: ComponentForm
-    direct: frozenset[str]
-
-    def of(self, into: Definition) -> tuple[ElementRelation, ...]:
-        made = {d.name: d for d in self.form.steps.definitions}
-        ends = self.direct | set(self.form.dying)
-        known: dict[str, tuple[ElementRelation, ...]] = {}
-        wanted = [into.name]
-        while wanted:
-            name = wanted[-1]
-            if name in known:
-                wanted.pop()
-                continue
-            steps = _reads(self.form.program.terms, made[name])
-            if any(step.source == name for step in steps):
+    ends, wanted = {*direct, *form.dying}, {into.name}
+    reads: dict[str, list[ElementRelation]] = {}
+    for d in reversed(form.steps.definitions):
+        if d.name in wanted:
+            reads[d.name] = _reads(form.program.terms, d)
+            wanted |= {step.source for step in reads[d.name]} - ends
+    known: dict[str, tuple[ElementRelation, ...]] = {}
+    for name in reversed(reads):
+        found: dict[ElementRelation, None] = {}
+        for step in reads[name]:
+            if step.source == name:
                 raise TooMany  # a recurrence in between
-            missing = [
-                s.source for s in steps if s.source in made and s.source not in ends and s.source not in known
-            ]
-            if missing:
-                wanted += missing
-                continue
-            found: dict[ElementRelation, None] = {}
-            for step in steps:
-                if step.source in ends:
-                    found[_named(step, made[name])] = None
-                elif step.source in made:
-                    indices = made[step.source].indices
-                    for rest in known[step.source]:
-                        found[_named(_joined(step, indices, rest), made[name])] = None
-                if len(found) > MOST:
-                    raise TooMany
-            known[name] = tuple(found)
-        return known[into.name]
+            rest = known.get(step.source, ())
+            found |= dict.fromkeys(
+                map(_named, [step] if step.source in ends else [_joined(step, r) for r in rest])
+            )
+            if len(found) > MOST:
+                raise TooMany
+        known[name] = tuple(found)
+    return known[into.name]
 
 
 def _reads(terms: Terms, definition: Definition) -> list[ElementRelation]:
@@ -83,34 +76,26 @@ def _reads(terms: Terms, definition: Definition) -> list[ElementRelation]:
     found: list[ElementRelation] = []
     for term, _, rows in evaluated(terms, definition.body, (), below=differentiable):
         if isinstance(term, Read):
-            found.append(ElementRelation(term.tensor, term.indices, rows))
+            found.append(ElementRelation(definition, term.tensor, term.indices, rows))
         if len(found) > 4 * MOST:
             raise TooMany
     return found
 
 
-def _joined(step: ElementRelation, indices: Sequence[str], rest: ElementRelation) -> ElementRelation:
-    """The elements that depend on others through those of one value, whose indices these are."""
-    inner = dict(zip(indices, step.forms, strict=True))
+def _joined(step: ElementRelation, rest: ElementRelation) -> ElementRelation:
+    """The elements that depend on others through those of one value."""
+    inner = rest.into.at(step.forms)
     forms = tuple(form.substitute(inner) for form in rest.forms)
-    return ElementRelation(rest.source, forms, step.rows + tuple(row.substitute(inner) for row in rest.rows))
+    rows = (*step.rows, *(row.substitute(inner) for row in rest.rows))
+    return ElementRelation(step.into, rest.source, forms, rows)
 
 
-def _named(relation: ElementRelation, definition: Definition) -> ElementRelation:
+def _named(relation: ElementRelation) -> ElementRelation:
     """The relation with unknowns named in order, so that equal ones are one."""
-    found: dict[str, Affine] = {}
-    for form in (*relation.forms, *(row.form for row in relation.rows)):
-        for name in sorted(form.variables):
-            if name.startswith("?") and name not in found:
-                found[name] = Affine.var(f"?{len(found)}")
+    found = {name: Affine.var(f"?{n}") for n, name in enumerate(dict.fromkeys(relation.unknowns))}
     forms = tuple(form.substitute(found) for form in relation.forms)
     rows = dict.fromkeys(row.substitute(found) for row in relation.rows)
-    return ElementRelation(relation.source, forms, tuple(rows))
-
-
-def facts(definition: Definition, relation: ElementRelation) -> Domain:
-    """What holds of the indices of a relation."""
-    return (*box(definition.indices, definition.shape), *relation.rows)
+    return replace(relation, forms=forms, rows=tuple(rows))
 
 
 def apart(one: Sequence[Affine], other: Sequence[Affine]) -> list[Constraint]:

@@ -21,7 +21,7 @@ def inlined(terms: Terms, root: Term, bodies: Mapping[str, Definition]) -> Term:
             return terms.reduce_like(node, binders, domain, inlined(terms, body, bodies))
         if isinstance(node, Read) and node.tensor in bodies:
             made = bodies[node.tensor]
-            return terms.substitute(made.body, dict(zip(made.indices, node.indices, strict=True)))
+            return terms.substitute(made.body, made.at(node.indices))
         return terms.rebuild(node, below)
 
     return bottom_up(root, {}, value, lambda node: () if isinstance(node, Reduce) else node.below)

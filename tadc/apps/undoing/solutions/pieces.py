@@ -251,8 +251,7 @@ def is_number(term: Term) -> bool:
 
 def known_or_read(terms: Terms, made: Definition) -> Term:
     """The body of a definition that is the same at all elements, known without running, else a read of it."""
-    own = [Affine.var(i) for i in made.indices]
-    return made.body if is_number(made.body) else terms.read(made.name, own, made.type)
+    return made.body if is_number(made.body) else terms.read(made.name, made.own, made.type)
 
 
 def log_sum(terms: Terms, pivots: Iterable[Definition]) -> Term:

@@ -176,7 +176,7 @@ class Programs:
         band = one_band(form, self.kind)
         if band is not None:
             between, steps = diagonals(pieces, range(-band.lower, band.upper + 1))
-            made = [pieces.result(step, Role(COLUMN, form.new[0], n)) for n, step in enumerate(steps)]
+            made = [pieces.result(step, Role(COLUMN, step.name)) for step in steps]
             return pieces.program([*between, *made], taped=True)
         through = self.kind.through if isinstance(self.kind, LowRank) else ()
         lanes, seeds = colours(pieces, form.dying, self.kind.base)

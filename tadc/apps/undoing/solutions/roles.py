@@ -30,7 +30,7 @@ INNER: Final = "inner"
 
 
 class Role(NamedTuple):
-    """A tensor is the `kind` of the value `name`; `of` tells apart components, or columns."""
+    """A tensor is the `kind` of the value `name`; `of` tells apart components."""
 
     kind: RoleKind
     name: str = ""
