@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_094,
     "passes/terms": 4_050,
     "backend": 16_675,
-    "tadc": 26_623,
-    "tadc/apps": 8_940,
+    "tadc": 26_625,
+    "tadc/apps": 8_942,
 }
 
 
