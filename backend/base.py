@@ -10,7 +10,7 @@ from tadc.backend.backend_errors import backend_error
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.call_sizes import Recheck
+    from tadc.backend.runtime.call_sizes import Recheck, SizeSymbols
     from tadc.backend.runtime.interface import Interface
     from tadc.backend.runtime.parameters import Parameter
     from tadc.frontend.source import Source
@@ -88,6 +88,11 @@ class Kernel(Protocol):
     @property
     def outputs(self) -> tuple[Parameter, ...]:
         """What it computes."""
+        ...
+
+    @property
+    def sizes(self) -> SizeSymbols:
+        """How calls tell its sizes."""
         ...
 
     def __call__(

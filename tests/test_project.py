@@ -275,8 +275,8 @@ LIMITS = {
     "passes/schedule": 4_338,
     "passes/supports": 2_094,
     "passes/terms": 4_050,
-    "backend": 16_675,
-    "tadc": 26_625,
+    "backend": 16_715,
+    "tadc": 26_494,
     "tadc/apps": 8_942,
 }
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tadc.backend.cuda.arguments import viewed, wrong
+from tadc.backend.cuda.arguments import GpuDoor
 from tadc.backend.cuda.call import GpuCall
 from tadc.backend.cuda.device import Device
-from tadc.backend.cuda.device_arrays import DeviceArray, View, copied_in, is_on_gpu, same_stream
+from tadc.backend.cuda.device_arrays import DeviceArray, View, copied_in, same_stream
 from tadc.backend.cuda.device_indices import DeviceIndices
 from tadc.backend.cuda.glances import NUMBERS
 from tadc.backend.cuda.prepared import CallPlan, Output, PreparedLaunch
@@ -18,14 +18,13 @@ from tadc.backend.cuda.repeats import Repeats
 from tadc.backend.cuda.results import finished, results_of
 from tadc.backend.cuda.seen_indices import placed
 from tadc.backend.runtime.frameworks import stream_handle
-from tadc.backend.runtime.host_arrays import arrange, bind
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.kept_indices import Relation
+from tadc.backend.runtime.read_calls import read_call
 from tadc.backend.runtime.versions import WORTH_ON_GPU, Versions
 from tadc.backend.runtime.workspace import workspace
-from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
+from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.extents import shape_at
-from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.manifest import Manifest
@@ -65,12 +64,10 @@ class GpuKernel:
         self.temporaries, self.sizes = interface.temporaries, interface.size_symbols(recheck)
         self._device = device
         self._alignment = max((launch.alignment for launch in manifest.launches), default=1)
-        self._size_names = {*self.sizes.names, *self.sizes.fixed}
         self._plans: dict[tuple[Device, tuple[int, ...]], CallPlan] = {}
         self._indices: dict[tuple[int, ...], tuple[IndexArguments, DeviceIndices]] = {}
-        names = [p.name for p in self.inputs]
         self._places = [n for n, p in enumerate(self.inputs) if p.below is not None]
-        self._repeats = Repeats(names, self._places, self._size_names, len(self.outputs))
+        self._repeats = Repeats(self.sizes.input_names, self._places, self.sizes.known, len(self.outputs))
         work = interface.work
         self.versions: Versions[GpuKernel] | None = Versions(work, worth=WORTH_ON_GPU) if work else None
 
@@ -88,7 +85,8 @@ class GpuKernel:
             return found
         named = dict(kwargs or {})
         stream = named.pop("stream", None) if all(p.name != "stream" for p in self.inputs) else None
-        values, arrays, sizes = self._arguments(args, named)
+        values, arrays, given = call = read_call(self.sizes, args, named, GpuDoor())
+        sizes = self.sizes.values(call.shapes, given)
         version = self.versions and self.versions.at(sizes)
         if version:
             # What it sees of the call is seen at a glance from here the next time.
@@ -109,36 +107,6 @@ class GpuKernel:
     def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Any] | None:
         """The results of a call like one before, None where there was none: then nothing has run."""
         return self._repeats.again(args, kwargs, out)
-
-    def _arguments(
-        self, args: Sequence[Any], named: dict[str, Any]
-    ) -> tuple[list[Any], list[Any], dict[str, int]]:
-        """What is passed for each argument, how it lies in memory, and the values of sizes.
-
-        Raises ArgumentError.
-        """
-        problems: list[Diagnostic] = []
-        given = {name: named.pop(name) for name in list(named) if name in self._size_names}
-        given = {**self.sizes.of_relations(args, named), **given}
-        sizes = size_values(given, problems)
-        problems += self.sizes.missing(given)
-        values = arrange(self.inputs, args, named, tuple(self._size_names))
-        arrays: list[Array | View] = []
-        device: int | None = None
-        for parameter, value in zip(self.inputs, values, strict=True):
-            try:
-                if not is_on_gpu(value):
-                    arrays += bind([parameter], [value])
-                    continue
-                view = viewed(parameter, value)
-                device = view.device if device is None else device
-                problems += wrong(parameter, view, device)
-                arrays.append(view)
-            except ArgumentError as error:
-                problems += error.diagnostics
-        if problems:
-            raise ArgumentError(problems)
-        return values, arrays, self.sizes.values([array.shape for array in arrays], sizes)
 
     def _call(self, values: Sequence[Any], arrays: list[Any], sizes: dict[str, int], stream: Any) -> GpuCall:
         """The call on these arguments, which are on the GPU then."""

@@ -68,8 +68,7 @@ class BlockKernel:
     ) -> None:
         self.kernel, self.rows = kernel, rows
         self.with_rows = frozenset(with_rows)
-        names = kernel.sizes.names if kernel.sizes else ()
-        self.sizes = tuple(sizes[name] for name in names)
+        self.sizes = tuple(sizes[name] for name in kernel.sizes.names)
         self.outputs = [p.at(sizes) for p in kernel.outputs]
         self.dtypes = {p.dtype for p in self.outputs}
         between = workspace([t.at(sizes) for t in kernel.temporaries])

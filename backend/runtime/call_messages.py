@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.dtypes import DTYPES
+from tadc.frontend.extents import is_static, shape_at, shape_text
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.parameters import Parameter
@@ -197,3 +199,41 @@ def type_problem(
     helps = {"c": [f"pass the real part: `{parameter.name}.real`"]}
     helps |= {each: [f"if the loss is intended, write `{converted}`"] for each in "biuf"}
     return said("lossy", parameter, found=name, helps=helps.get(kind, []))
+
+
+def shape_problem(parameter: Parameter, shape: tuple[int, ...]) -> Diagnostic | None:
+    """The error (TAD0503) for a shape of another rank, or with other extents where these are numbers."""
+    if parameter.fits(shape):
+        return None
+    return wrong_shape(parameter, shape, _shape_helps(parameter, shape))
+
+
+def wrong_shape(
+    parameter: Parameter, found: tuple[int, ...], helps: Sequence[str] = (), **words: str
+) -> Diagnostic:
+    """The error (TAD0503) for an array of another shape, or of another rank."""
+    about: dict[str, Any] = {"found": found, "helps": helps, **words}
+    if len(found) != len(parameter.shape):
+        count = counted(len(found), "dimension")
+        return said("rank", parameter, dimensions=count, expected=len(parameter.shape), **about)
+    shape = parameter.shape
+    return said("shape", parameter, expected=shape if is_static(shape) else f"({shape_text(shape)})", **about)
+
+
+def _shape_helps(parameter: Parameter, found: tuple[int, ...]) -> list[str]:
+    wanted = parameter.shape
+    if parameter.pattern is not None:
+        return ["pass a sparse array, or what it stores with the index arrays that say where"]
+    if len(wanted) > 1 and found == wanted[::-1]:
+        return [f"pass it transposed: `{parameter.name}.T`"]
+    if not parameter.is_static:
+        return []
+    if len(found) != len(wanted) and prod(found) == prod(shape_at(wanted, {})):
+        sizes = ", ".join(map(str, wanted))
+        return [f"the elements fit: `{parameter.name}.reshape({sizes or '()'})`"]
+    return []
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 argument`, `2 arguments`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from tadc.backend.runtime.call_messages import said
-from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import Numbers, Place, SizeList, lengths
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import LENGTH, Extent, SizeSource, extent_text, symbol_of, symbols_in
+from tadc.frontend.extents import LENGTH, Extent, SizeSource, extent_text, symbols_in
 from tadc.frontend.size_values import SizeValues, refused, values_text
 from tadc.frontend.terms import Domain
 
@@ -33,21 +31,10 @@ class SizeSymbols:
         self.list = SizeList(tuple(names), tuple(inputs), tuple(excluded))
         self.names, self.untold, self.inputs = self.list.names, self.list.untold, self.list.arguments
         self.fixed = dict(fixed or {})
+        #: All that a call may name, with those that the kernel is compiled for.
+        self.known = (*self.names, *self.fixed)
+        self.input_names = tuple(p.name for p in self.inputs)
         self.recheck = recheck
-
-    def of_relations(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, int]:
-        """The sizes that no array tells and a `tadc.relation` among some arguments does."""
-        told = told_by_relations(self.inputs, args, kwargs)
-        return {name: size for name, size in told.items() if name in self.untold}
-
-    def missing(self, given: Mapping[str, Any], *, besides_sparse: bool = False) -> list[Diagnostic]:
-        """Errors for sizes that no array tells and that are not given by name.
-
-        `besides_sparse`: but for those that a sparse array in the place of one that is wrong would tell.
-        """
-        shapes = [p.pattern.shape for p in self.inputs if p.pattern is not None and besides_sparse]
-        told = symbols_in([extent for shape in shapes for extent in shape])
-        return [size_missing(name) for name in self.untold if name not in given and name not in told]
 
     def values(self, shapes: Sequence[tuple[int, ...]], given: Mapping[str, int]) -> SizeValues:
         """The value of every symbol where the inputs have these shapes and `given` is given by name.
@@ -126,22 +113,3 @@ class _Integers(Numbers[int]):
         sparse = [p for p in self.inputs if p.pattern and name in symbols_in(p.pattern.shape)]
         how = f"as `{sparse[0].name}` or its name tells" if sparse else "as given by name"
         return f"`{name}` is {value}, {how}"
-
-
-def told_by_relations(
-    inputs: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> dict[str, int]:
-    """The sizes that index arrays are declared below, where a `tadc.relation` is given for one."""
-    given = {**dict(zip((p.name for p in inputs), args, strict=False)), **kwargs}
-    told: dict[str, int] = {}
-    for parameter in inputs:
-        value = given.get(parameter.name)
-        symbol = symbol_of(parameter.below) if parameter.below is not None else None
-        if isinstance(value, Relation) and symbol is not None:
-            told.setdefault(symbol, value.below)
-    return told
-
-
-def size_missing(name: str) -> Diagnostic:
-    """The error (TAD0501) for a size that is not given."""
-    return said("size missing", name=name)

@@ -12,19 +12,18 @@ from tadc.backend.runtime.cut_kernels import Cutting
 from tadc.backend.runtime.direct_calls import DirectCall, direct_call
 from tadc.backend.runtime.fitting import Fitting
 from tadc.backend.runtime.free_memory import SMALL, free_for
-from tadc.backend.runtime.host_arrays import Array, bind
+from tadc.backend.runtime.host_arrays import HOST, Array
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.memory_errors import too_little
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.parameters import Parameter
+from tadc.backend.runtime.read_calls import ReadCall, by_position, read_call
 from tadc.backend.runtime.versions import Versions
 from tadc.backend.runtime.workspace import Temporary, new_array, workspace
-from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.call_sizes import Recheck, SizeSymbols
+    from tadc.backend.runtime.call_sizes import Recheck
     from tadc.frontend.source import Source
 
 #: The shapes of this many calls are kept with what was found out about them.
@@ -103,16 +102,13 @@ class HostKernel:
         """`source` is what it was made of, for errors."""
         self.inputs, self.made, self.outputs = interface.arguments, interface.made, interface.outputs
         self.temporaries, self.source = interface.temporaries, source
-        self.sizes = interface.size_symbols(recheck) if interface.sizes or interface.given else None
+        self.sizes = interface.size_symbols(recheck)
         self._keepalive = keepalive
         self.address = address
-        # Of a kernel that is compiled for all its sizes, a call may repeat one, which is then checked.
-        self._repeated = tuple(self.sizes.fixed) if self.sizes else ()
-        fixed = self.sizes.fixed if self.sizes else {}
-        static = self.sizes is None or not (self.sizes.names or self.sizes.list.excluded)
-        self._static = _Plan(self, self.inputs, self.outputs, self.temporaries, (), fixed) if static else None
         #: Of a kernel for all sizes: those for the sizes of some calls, which stay as long as it does.
-        self.versions: Versions[HostKernel] | None = Versions(interface.work) if interface.work else None
+        self.versions: Versions[HostKernel] | None = None
+        if interface.work and self.sizes.names:
+            self.versions = Versions(interface.work)
         #: The most bytes that a tensor in between is to have; None where nothing is said.
         self.limit: int | None = None
         #: Versions for calls that there is too little memory for.
@@ -122,12 +118,9 @@ class HostKernel:
         #: The one for calls with long fibres.
         self.cutting: Cutting[HostKernel] = Cutting()
         self._plans: dict[Any, _Plan] = {}
-        self._known = (*self.sizes.names, *self.sizes.fixed) if self.sizes else ()
-        self._size_names = frozenset(self._known)
-        self._names = tuple(p.name for p in self.inputs)
-        self._untold = self.sizes.untold if self.sizes else ()
+        self._names, self._untold = self.sizes.input_names, self.sizes.untold
         self._results = tuple(p.name for p in self.outputs)
-        #: The plan of the last call.
+        #: The plan of the last call, where one like it is run directly.
         self._last: _Plan | None = None
 
     def __call__(
@@ -144,19 +137,16 @@ class HostKernel:
 
     def anew(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Array]:
         """Run once, whatever the call before was. Raises as a call does."""
-        plan = self._static
-        if plan is not None and not (self._repeated and any(n in kwargs for n in self._repeated)):
-            inputs = bind(self.inputs, args, kwargs, self._repeated)
-        else:
-            inputs, plan = self._sized(args, kwargs)
-        self._last = plan
+        call = read_call(self.sizes, args, kwargs, HOST)
+        plan, inputs = self._plan_for(call), call.arrays
+        self._last = plan if plan.direct is not None else None
         if plan.bytes > SMALL:
             plan = self._that_fits(plan)
         if plan.indices is not None:
             index_arrays, made_of_them, is_long = plan.indices.anew(inputs)
             cutting = self.cutting.kernel() if is_long else None
             if cutting is not None:
-                return cutting(plan.indices.related(inputs, index_arrays), self._sizes_in(kwargs), out)
+                return cutting(plan.indices.related(inputs, index_arrays), call.sizes, out)
             inputs = plan.indices.placed(inputs, index_arrays, made_of_them)
         if out is None and plan.direct is not None:
             written = plan.new_arrays()
@@ -166,7 +156,7 @@ class HostKernel:
         return self._run_into(plan, inputs, none if out is None else given_outputs(plan.outputs, out))
 
     def _sizes_in(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in kwargs.items() if name in self._size_names}
+        return {name: value for name, value in kwargs.items() if name in self.sizes.known}
 
     def _that_fits(self, plan: _Plan) -> _Plan:
         """The plan, or that of a version which takes less memory where there is not enough.
@@ -194,21 +184,19 @@ class HostKernel:
         return _plan_of(found.kernel, plan.known, self.inputs) if found and found.kernel else plan
 
     def _sizes_of(self, plan: _Plan) -> dict[str, int]:
-        return {name: plan.known[name] for name in self.sizes.names} if self.sizes else {}
+        return {name: plan.known[name] for name in self.sizes.names}
 
     def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Any] | None:
         """What a call gives whose arrays can be read and written as they are, and have the shapes of the call
         before. None, and nothing is done, for any other."""
         plan = self._last
-        if plan is None or plan.direct is None:
+        if plan is None:
             return None
         if kwargs or self._untold:
             arranged = self._arranged(plan, args, kwargs)
             if arranged is None:
                 return None
             args = arranged
-        if len(args) != len(self.inputs):
-            return None
         if plan.indices is not None:
             looked = plan.indices.again(args)
             if looked is None:
@@ -219,56 +207,54 @@ class HostKernel:
                 return cutting(plan.indices.related(args, index_arrays), self._sizes_in(kwargs), out)
             args = plan.indices.placed(args, index_arrays, made_of_them)
         if out is None:
-            written: Sequence[Any] = plan.new_arrays()
-        else:
+            new = plan.new
+            written = [new_array(*new[0])] if len(new) == 1 else [new_array(*about) for about in new]
+        elif len(args) == len(self.inputs):
             written = self._in_order(out)
-        return list(written) if plan.direct(*args, *written) else None
+        else:
+            return None
+        return written if plan.direct(*args, *written) else None  # type: ignore[misc]
 
-    def _arranged(self, plan: _Plan, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
+    def _arranged(self, plan: _Plan, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any] | None:
         """The inputs in order; None where sizes are not those of the plan, or a name is unknown."""
-        names = self._names[len(args) :]
-        count = len(names)
-        for name, value in plan.known.items():
-            if name in kwargs:
-                given = kwargs[name]
-                if type(given) is not int or given != value:
-                    return None
-                count += 1
-            elif name in self._untold:
+        if self._untold or len(args) + len(kwargs) != len(self._names):
+            if not all([name in kwargs for name in self._untold]):
                 return None
-        return [*args, *[kwargs.get(name) for name in names]] if count == len(kwargs) else None
+            known = plan.known
+            arrays: dict[str, Any] = {}
+            for name, value in kwargs.items():
+                if name not in known:
+                    arrays[name] = value
+                elif type(value) is not int or value != known[name]:
+                    return None
+            kwargs = arrays
+        return by_position(self._names, args, kwargs)
 
-    def _in_order(self, out: Any) -> Sequence[Any]:
+    def _in_order(self, out: Any) -> list[Any]:
         """The arrays of `out=` in the order of the outputs; none where that is not easily said."""
         if type(out) is ndarray:
-            return (out,)
+            return [out]
         if isinstance(out, tuple | list):
-            return out  # pyright: ignore[reportUnknownVariableType]
+            return [*out]  # pyright: ignore[reportUnknownVariableType]
         if type(out) is dict and len(out) == len(self._results):  # pyright: ignore[reportUnknownArgumentType]
             return [out.get(name) for name in self._results]  # pyright: ignore[reportUnknownMemberType]
-        return ()
+        return []
 
-    def _sized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Array], _Plan]:
-        """The inputs, and the plan for the sizes that they tell."""
-        assert self.sizes is not None
-        sizes: dict[str, int] = {}
-        if self.sizes.untold or not self._size_names.isdisjoint(kwargs):
-            inputs, sizes = self._given_sizes(self.sizes, args, kwargs)
-        else:
-            inputs = bind(self.inputs, args, kwargs, self._known)
-        shapes = tuple([a.shape for a in inputs])
-        key = (shapes, *sizes.items())
+    def _plan_for(self, call: ReadCall) -> _Plan:
+        """The plan for the sizes that a call tells. Raises ArgumentError for what is wrong with these."""
+        shapes = call.shapes
+        key = (shapes, *call.sizes.items())
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._planned(self.sizes.values(shapes, sizes))
+            plan = self._planned(self.sizes.values(shapes, call.sizes))
             if len(self._plans) >= _PLANS:
                 self._plans = {}
             self._plans[key] = plan
-        return inputs, plan
+        return plan
 
     def _planned(self, sizes: Mapping[str, int]) -> _Plan:
         """The plan for sizes that have been checked."""
-        known = {**sizes, **self.sizes.fixed} if self.sizes else {}
+        known = {**sizes, **self.sizes.fixed}
         inputs = [p.at(sizes) for p in self.inputs]
         outputs = [p.at(sizes) for p in self.outputs]
         temporaries = [t.at(sizes) for t in self.temporaries]
@@ -281,24 +267,6 @@ class HostKernel:
         if is_over and made.largest >= plan.largest:
             self.limit = None  # what it stores cannot be computed again, of whatever size
         return made
-
-    def _given_sizes(
-        self, symbols: SizeSymbols, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> tuple[list[Array], dict[str, int]]:
-        """The inputs, and the sizes that are given by name."""
-        given = {**symbols.of_relations(args, kwargs), **self._sizes_in(kwargs)}
-        arrays = {name: value for name, value in kwargs.items() if name not in given}
-        wrong: list[Diagnostic] = []
-        sizes = size_values(given, wrong)
-        try:
-            inputs = bind(self.inputs, args, arrays, self._known)
-        except ArgumentError as error:
-            wrong += symbols.missing(given, besides_sparse=True)
-            raise ArgumentError([*error.diagnostics, *wrong]) from None
-        wrong += symbols.missing(given)
-        if wrong:
-            raise ArgumentError(wrong)
-        return inputs, sizes
 
     def _run_into(self, plan: _Plan, inputs: list[Array], given: list[Array | None]) -> list[Array]:
         read = addresses(inputs)

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tadc.backend.runtime.call_messages import element, said
 from tadc.backend.runtime.cut_kernels import LONG
 from tadc.backend.runtime.free_memory import format_bytes, free_for
-from tadc.backend.runtime.host_arrays import Array
-from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, inspector_function
+from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, Array, inspector_function
 from tadc.backend.runtime.inspector_calls import InspectorCalls, Rooms, run
 from tadc.backend.runtime.kept_indices import KeptIndexArray, Relation
 from tadc.backend.runtime.known_arrays import index_array_of, known
 from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, extent_text
+
+if TYPE_CHECKING:
+    from tadc.backend.runtime.call_sizes import SizeSymbols
+    from tadc.backend.runtime.read_calls import ReadCall
 
 Looked: TypeAlias = tuple[Sequence[KeptIndexArray], list[Array], bool]
 """The index arrays of a call as kernels take them, what is made of them, and whether a range has so many
@@ -152,6 +155,16 @@ def _ask_for(needed: int, of: Sequence[str]) -> None:
         names = " and ".join(f"`{name}`" for name in of)
         sizes = {"needed": format_bytes(needed), "free": format_bytes(free)}
         raise ArgumentError([said("inspection", None, names=names, **sizes)])
+
+
+def require_indices(symbols: SizeSymbols, call: ReadCall) -> None:
+    """Raise ArgumentError (TAD0511) where the elements of an index array of a call are no indices."""
+    if any(p.below is not None for p in symbols.inputs):
+        arrays = [
+            value if p.below is None or isinstance(value, Relation) else np.require(value, None, "C")
+            for p, value in zip(symbols.inputs, call.values, strict=True)
+        ]
+        IndexArguments(symbols.inputs, (), symbols.values(call.shapes, call.sizes)).complete(arrays)
 
 
 def out_of_range(parameter: Parameter, given: Array, below: int) -> Diagnostic:

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tadc.backend.runtime.call_messages import said
-from tadc.backend.runtime.host_arrays import Array, wrong_shape
+from tadc.backend.runtime.call_messages import said, wrong_shape
+from tadc.backend.runtime.inspector import Array
 from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.dtypes import DTYPES

@@ -43,11 +43,15 @@ class Parameter:
         numbers = tuple((n, size) for n, size in enumerate(self.shape) if isinstance(size, int))
         object.__setattr__(self, "numbers", numbers)
 
-    def fits(self, shape: tuple[int, ...]) -> bool:
+    def fits(self, shape: tuple[Any, ...]) -> bool:
         """Whether a shape has the right rank and the extents that do not depend on sizes."""
-        if self.is_static:
-            return shape == self.shape
-        return len(shape) == len(self.shape) and not any([shape[n] != size for n, size in self.numbers])
+        if len(shape) != len(self.shape):
+            return False
+        for n, size in self.numbers:
+            # An extent may be a symbol of a framework, of which nobody knows.
+            if shape[n] != size and isinstance(shape[n], int):
+                return False
+        return True
 
     @property
     def count(self) -> str:

@@ -13,15 +13,14 @@ from tadc.api.entry_lists import CsrPattern, about, ask_for, elements_of, flatte
 from tadc.api.entry_parts import EntryParts
 from tadc.backend.runtime.added_blocks import BlockKernel
 from tadc.backend.runtime.call_sizes import SizeSymbols
-from tadc.backend.runtime.host_arrays import bind
+from tadc.backend.runtime.host_arrays import HOST
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.known_arrays import known
+from tadc.backend.runtime.read_calls import read_call
 from tadc.backend.runtime.workspace import ALIGNMENT
-from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import shape_at
-from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.host_kernel import HostKernel
@@ -59,24 +58,14 @@ class Assembly:
         arguments."""
         self.kernel, self.listing, self._block = kernel, listing, block
         inputs = [p for p in kernel.inputs if p.name not in listing.paired]
-        named, symbols = dict(kwargs), kernel.sizes
-        fixed = {} if symbols is None else symbols.fixed
-        names = () if symbols is None else (*symbols.names, *fixed)
-        problems: list[Diagnostic] = []
-        given = size_values({name: named.pop(name) for name in names if name in named}, problems)
-        if problems:
-            raise ArgumentError(problems)
-        values = bind(inputs, args, named, names)
-        self._inputs, self._names = inputs, names
         made = [p for p in kernel.made if p.inspected and not {*p.inspected.of} & {*listing.paired}]
         told = {*(pairs.count for pairs in listing.pairs), *(p.count for p in kernel.made if p not in made)}
-        free = [name for name in names if name not in told and name not in fixed]
-        left = SizeSymbols(free, [*inputs, *made], fixed=fixed)
-        if missing := left.missing(given):
-            raise ArgumentError(missing)
-        self.sizes = {**left.values([value.shape for value in values], given), **fixed}
+        free = [name for name in kernel.sizes.names if name not in told]
+        self._symbols = SizeSymbols(free, [*inputs, *made], fixed=kernel.sizes.fixed)
+        call = read_call(self._symbols, args, kwargs, HOST)
+        self.sizes = {**self._symbols.values(call.shapes, call.sizes), **kernel.sizes.fixed}
         self._indices = IndexArguments(inputs, (), self.sizes)
-        checked = self._indices.complete(values)
+        checked = self._indices.complete(call.arrays)
         self.key = call_key(kernel, listing, args, kwargs)
         by_name = {p.name: value for p, value in zip(inputs, checked, strict=True)}
         self.arrays = elements_of(listing, by_name, self.sizes)
@@ -157,9 +146,8 @@ class Assembly:
     ) -> dict[str, Any]:
         assert self.blocks is not None
         kernel, parts = self.blocks
-        arrays = {name: value for name, value in kwargs.items() if name not in self._names}
-        given = self._indices.complete(bind(self._inputs, args, arrays, self._names))
-        named = {p.name: value for p, value in zip(self._inputs, given, strict=True)}
+        given = self._indices.complete(read_call(self._symbols, args, kwargs, HOST).arrays)
+        named = dict(zip(self._symbols.input_names, given, strict=True))
         sums = parts.sums(kernel, {**self.arrays, **named})
         found: dict[str, Any] = {}
         begin = 0
@@ -179,13 +167,12 @@ def _block_rows(room: int, size: int) -> int:
 
 def call_key(kernel: HostKernel, listing: Listing, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What calls have in common for which the same is made; None where their index arrays may change."""
-    given = {**dict(zip((p.name for p in kernel.inputs), args, strict=False)), **kwargs}
+    given = {**dict(zip(kernel.sizes.input_names, args, strict=False)), **kwargs}
     seen = [known(given.get(name)) for name in listing.arrays]
     if None in seen:
         return None
-    sizes = () if kernel.sizes is None else (*kernel.sizes.names, *kernel.sizes.fixed)
     rest = [
-        (name, value if name in sizes else np.shape(value))
+        (name, value if name in kernel.sizes.known else np.shape(value))
         for name, value in given.items()
         if name not in listing.arrays
     ]

@@ -46,7 +46,6 @@ _INTERNAL = frozenset(
         "require_types",
         "type_parameters",
         "typed",
-        "types_of",
         "script",
         "storing",
     )
@@ -54,6 +53,9 @@ _INTERNAL = frozenset(
 
 #: What a function is compiled to if nothing is said.
 _PLAIN = Options()
+
+#: The packages of values whose class and `dtype` tell the type; of JAX's arrays some are of none.
+_KINDS_OF = ("builtins", "numpy", "torch")
 
 #: So many functions for values of sizes are kept.
 _KEPT = 64
@@ -162,7 +164,7 @@ class Function:
         self.options = options
         self.per_value = per_value
         self.type_parameters = types if origin is None else origin.base.type_parameters
-        #: The function for types, by those of NumPy's arrays in a call.
+        #: The function for types, by those of arrays in a call.
         self._by_types: dict[tuple[Any, ...], Function] = {}
         #: Whether a call says which function it is of.
         self.is_open = per_value is not None or self.type_parameters is not None
@@ -309,7 +311,7 @@ class Function:
         __tracebackhide__ = True
         try:
             if self.is_open:
-                return self._of_call(args, kwargs)(*args, out=out, **kwargs)
+                return self.at_call(args, kwargs)(*args, out=out, **kwargs)
             if self._again is not None:
                 found = self._again(args, kwargs, out)
                 if found is not None:
@@ -342,7 +344,8 @@ class Function:
         if not self.is_open:
             return self
         if self.type_parameters is not None:
-            return self.typed(self.types_of(args, kwargs)).at_call(args, kwargs)
+            found = self._of_types(args, kwargs)
+            return found.at_call(args, kwargs) if found.is_open else found
         assert self.per_value is not None
         arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
         shapes = {name: shape_of(value) for name, value in arrays.items()}
@@ -350,26 +353,21 @@ class Function:
         shapes |= {of: shapes[name] for of, name in self.cotangents.items() if name in shapes}
         return self.at(self.per_value.values(shapes, kwargs))
 
-    def _of_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Function:
-        """As `at_call`; arrays of NumPy that have the types of others before them are not looked at anew."""
-        if self.type_parameters is None or kwargs:
-            return self.at_call(args, kwargs)
+    def _of_types(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function:
+        """The function for the types of a call; arrays of the kinds of others before them are not looked at
+        anew."""
         kinds = tuple([(value.__class__, getattr(value, "dtype", None)) for value in args])
-        found = self._by_types.get(kinds)
+        found = None if kwargs else self._by_types.get(kinds)
         if found is None:
-            found = self.typed(self.types_of(args, kwargs))
-            if all(kind.__module__ in ("numpy", "builtins") for kind, _ in kinds):
+            from tadc.api.array_types import types_of_call
+
+            assert self.type_parameters is not None
+            arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
+            roles = {name: of for of, name in (*self.cotangents.items(), *self.tangents.items())}
+            found = self.typed(types_of_call(self.type_parameters, arrays, roles))
+            if not kwargs and all(kind.__module__.partition(".")[0] in _KINDS_OF for kind, _ in kinds):
                 self._by_types[kinds] = found
-        return found.at_call(args, kwargs)
-
-    def types_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]:
-        """The types that the arrays of a call give."""
-        from tadc.api.array_types import types_of_call
-
-        assert self.type_parameters is not None
-        arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
-        roles = {name: of for of, name in (*self.cotangents.items(), *self.tangents.items())}
-        return types_of_call(self.type_parameters, arrays, roles)
+        return found
 
     def typed(self, types: Mapping[str, str]) -> Function:
         """The function for types in the place of type parameters, of which all are given."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tadc.api.framework_views import admit_relations
-from tadc.backend.runtime.host_arrays import converted
+from tadc.backend.runtime.host_arrays import HOST
 from tadc.backend.runtime.index_arguments import out_of_range
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.kept_indices import Relation
@@ -46,7 +46,7 @@ def relation(indices: Any, below: int) -> Relation:
         raise usage(f"`below` is at least 0 and at most 2**31, not {bound}")
     array = np.asarray(indices) if isinstance(indices, Relation) else indices
     parameter = Parameter("indices", INDEX_TYPE, np.shape(array), bound)
-    found = converted(parameter, array)
+    found = HOST.seen(parameter, array)
     if isinstance(found, Diagnostic):
         raise ArgumentError([replace(found, notes=[])])
     admit_relations()

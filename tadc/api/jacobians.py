@@ -217,9 +217,7 @@ class Compressed(Function):
         """The values of size symbols at a call."""
         import numpy as np
 
-        symbols = getattr(self._kernel().kernel, "sizes", None)
-        if symbols is None:
-            return {}
+        symbols = self._kernel().kernel.sizes
         arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
         given = {name: int(arrays[name]) for name in symbols.names if name in arrays}
         return symbols.values([np.shape(arrays[name]) for name in self.inputs], given)

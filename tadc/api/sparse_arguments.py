@@ -16,15 +16,17 @@ import numpy as np
 
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.call_messages import declared
-from tadc.backend.runtime.host_arrays import unknown_argument
 from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, owners
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.parameters import Parameter
+from tadc.backend.runtime.read_calls import unknown_argument
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, told_sizes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from tadc.backend.base import Kernel
 
     Array = NDArray[Any]
 
@@ -296,10 +298,9 @@ def wrong_shape(parameter: Parameter, shape: Sequence[int], known: Mapping[str, 
     return None
 
 
-def sparse_call(kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> SparseCall:
+def sparse_call(kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> SparseCall:
     """A call of a kernel with sparse arrays. Raises ArgumentError."""
-    sizes = kernel.sizes
-    return SparseCall(kernel.inputs, (*sizes.names, *sizes.fixed) if sizes is not None else (), args, kwargs)
+    return SparseCall(kernel.inputs, kernel.sizes.known, args, kwargs)
 
 
 def _dense_expected(

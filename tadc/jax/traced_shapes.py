@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from jax import dtypes
 
-from tadc.backend.runtime.call_messages import declared, said, type_problem
+from tadc.backend.runtime.call_messages import declared, shape_problem
 from tadc.backend.runtime.call_sizes import SizeSymbols
-from tadc.backend.runtime.host_arrays import shape_problem
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import Numbers, lengths
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
@@ -53,7 +51,7 @@ class Shapes:
     def sizes(self, shapes: tuple[Shape, ...], given: Mapping[str, int] | None = None) -> Mapping[str, Any]:
         """The values of all size symbols, of which some are given. Raises ArgumentError as `results`."""
         pairs = list(zip(self.inputs, shapes, strict=True))
-        problems = [shape_problem(p, shape) for p, shape in pairs if not _may_fit(p, shape)]
+        problems = [shape_problem(p, shape) for p, shape in pairs]
         if any(problems):
             raise ArgumentError([problem for problem in problems if problem])
         if is_known(shapes):
@@ -84,37 +82,3 @@ def require_types(inputs: Sequence[Parameter], outputs: Sequence[Parameter]) -> 
         ]
         message = f"`{wide[0].name}` is f64, and the 64 bits of JAX are switched off"
         raise ArgumentError([Diagnostic("TAD0504", message, notes=[declared(wide[0])], helps=helps)])
-
-
-def array_type_problem(parameter: Parameter, value: Any) -> Diagnostic | None:
-    """What is wrong with the type of an array of JAX: it converts by JAX's rules of promotion or not.
-
-    Of an index array it has integers.
-    """
-    if not isinstance(value.dtype, np.dtype):
-        return said("nothing", parameter, found=str(value.dtype))
-    if parameter.below is not None:
-        is_right = value.dtype.kind in "iu"
-    else:
-        is_right = _promoted(value.dtype, value.weak_type, parameter.dtype) == parameter.dtype
-    is_lossy = not np.can_cast(value.dtype, parameter.dtype)
-    found = value.dtype.kind, value.dtype.name
-    return None if is_right else type_problem(parameter, *found, "jax", is_lossy=is_lossy)
-
-
-def _promoted(given: Any, is_weak: bool, wanted: Any) -> Any:
-    import jax.numpy as jnp
-
-    if is_weak and given.kind in "biuf":
-        return wanted
-    try:
-        return jnp.promote_types(given, wanted)
-    except (TypeError, ValueError):  # of 8 bits, which promote to nothing
-        return None
-
-
-def _may_fit(parameter: Parameter, shape: Shape) -> bool:
-    """Whether a shape has the rank of a parameter, and its extents where both are numbers."""
-    if len(shape) != len(parameter.shape):
-        return False
-    return not any(isinstance(shape[n], int) and shape[n] != size for n, size in parameter.numbers)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any, Protocol, cast
 
-from tadc.backend.runtime.call_messages import declared
-from tadc.backend.runtime.host_arrays import wrong_shape
+from tadc.backend.runtime.call_messages import declared, wrong_shape
 from tadc.backend.runtime.inspector import INDEX_LIMIT
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.parameters import Parameter

@@ -2,76 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tadc.backend.runtime.call_messages import declared, said, type_problem
 from tadc.backend.runtime.copied_arrays import no_room
-from tadc.backend.runtime.host_arrays import arrange, converted, shape_problem
-from tadc.backend.runtime.index_arguments import IndexArguments
+from tadc.backend.runtime.host_arrays import HOST
 from tadc.backend.runtime.inspector import INDEX_LIMIT, admitted
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.parameters import Parameter
+from tadc.backend.runtime.read_calls import Door
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.size_values import SizeValues
 from tadc.torch.pytorch import runs_alone, torch
 from tadc.torch.result_shapes import DEVICES, ELEMENTS
 
 
-def in_order(
-    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Sequence[str] = ()
-) -> list[Any]:
-    """Arguments by position. Raises ArgumentError for what is missing, unknown or given twice."""
-    names = [p.name for p in parameters]
-    if len(args) + len(kwargs) == len(names) and set(kwargs) == set(names[len(args) :]):
-        return [*args, *[kwargs[name] for name in names[len(args) :]]]
-    arrange(parameters, args, kwargs, sizes, _problem, "a sparse tensor, as `{}.to_sparse_csr()`")
-    raise AssertionError("arguments that fit, and do not")
+class TensorDoor(Door):
+    """Tensors of PyTorch of the program's type, none of them converted; numbers where the program has a
+    scalar."""
+
+    sparse = "a sparse tensor, as `{}.to_sparse_csr()`"
+
+    def array(self, parameter: Parameter, value: Any) -> Any | Diagnostic:
+        """See Door."""
+        tensor = value if parameter.below is None else index_tensor(value)
+        if not isinstance(tensor, torch.Tensor):
+            # What no library takes is said in the same words as by NumPy's.
+            found = HOST.seen(parameter, value)
+            if isinstance(found, Diagnostic):
+                return found
+            if parameter.shape or not isinstance(value, int | float) or isinstance(value, bool):
+                return said("foreign", parameter, found=type(value).__name__)
+            tensor = index_tensor(torch.from_numpy(found))
+        if tensor.device.type not in DEVICES:
+            return said("device", parameter, found=tensor.device)
+        if tensor.layout is not torch.strided or tensor.is_nested:
+            return said("layout", parameter, found="nested" if tensor.is_nested else tensor.layout)
+        return tensor
+
+    def type_problem(self, parameter: Parameter, array: Any, value: Any) -> Diagnostic | None:
+        """See Door."""
+        return None if array.dtype is ELEMENTS[parameter.type] else tensor_type_problem(parameter, array)
+
+    def as_read(self, parameter: Parameter, array: Any, value: Any) -> Any:
+        """See Door: index arrays as they are given, for errors to say what is in them."""
+        return array if parameter.below is None or not hasattr(value, "shape") else value
 
 
-def fitting(parameters: Sequence[Parameter], values: Sequence[Any]) -> list[Any]:
-    """Tensors that can be computed on; a number is one where the program has a scalar.
-
-    Raises ArgumentError that lists all that is wrong but sizes.
-    """
-    problems: list[Diagnostic] = []
-    found: list[Any] = []
-    for parameter, value in zip(parameters, values, strict=True):
-        problem = _problem(parameter, value)
-        problems += [problem] if problem else []
-        found.append(value if problem else _as_tensor(parameter, value))
-    if problems:
-        raise ArgumentError(problems)
-    return found
-
-
-def _as_tensor(parameter: Parameter, value: Any) -> Any:
-    """A number as a tensor, or what is wrong with it; anything else stays."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and not parameter.shape:
-        number = converted(parameter, value)
-        return number if isinstance(number, Diagnostic) else index_tensor(torch.from_numpy(number))
-    return value
-
-
-def _problem(parameter: Parameter, value: Any) -> Diagnostic | None:
-    value = _as_tensor(parameter, value)
-    value = value if parameter.below is None else index_tensor(value)
-    if not isinstance(value, torch.Tensor):
-        # What no library takes is said in the same words as by NumPy's.
-        found = converted(parameter, value)
-        if isinstance(found, Diagnostic):
-            return found
-        return said("foreign", parameter, found=type(value).__name__)
-    if value.device.type not in DEVICES:
-        return said("device", parameter, found=value.device)
-    if value.layout is not torch.strided or value.is_nested:
-        return said("layout", parameter, found="nested" if value.is_nested else value.layout)
-    if value.dtype is not ELEMENTS[parameter.type]:
-        return tensor_type_problem(parameter, value)
-    shape = tuple(value.shape)
-    return None if parameter.fits(shape) else shape_problem(parameter, shape)
+TENSORS = TensorDoor()
 
 
 def no_sparse_tensor(parameter: Parameter, value: Any) -> Diagnostic | None:
@@ -123,19 +103,11 @@ _NARROW = (torch.int8, torch.uint8, torch.int16, torch.uint16)
 _INTEGERS = (*_NARROW, torch.int32, torch.uint32, torch.int64, torch.uint64)
 
 
-def require_indices(parameters: Sequence[Parameter], tensors: Sequence[Any], sizes: SizeValues) -> None:
-    """Raise ArgumentError (TAD0511) where the elements of an index array are no indices."""
-    if any(p.below is not None for p in parameters):
-        arrays = [
-            t if isinstance(t, Relation) else np.require(t.detach().cpu().numpy(), None, "C") for t in tensors
-        ]
-        IndexArguments(parameters, (), sizes).complete(arrays)
-
-
 def require_room(parameters: Sequence[Parameter], tensors: Sequence[Any]) -> None:
     """Raise ArgumentError (TAD0506) for tensors of the CPU that have to be copied without room for it."""
     problems: list[Diagnostic] = []
     for p, tensor in zip(parameters, tensors, strict=True):
+        tensor = index_tensor(tensor)
         if tensor.device.type == "cpu":
             found = no_room(p, tensor.detach().numpy(), p.dtype)
             problems += [found] if found else []

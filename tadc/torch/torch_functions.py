@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,27 +11,23 @@ import numpy as np
 from tadc.api.function import Function
 from tadc.api.sparse_arguments import SparseCall
 from tadc.api.sparse_kinds import is_sparse
-from tadc.backend.runtime.call_messages import declared, said
-from tadc.backend.runtime.call_sizes import told_by_relations
+from tadc.backend.runtime.call_messages import said
+from tadc.backend.runtime.index_arguments import require_indices
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.python_names import result_type
+from tadc.backend.runtime.read_calls import ReadCall, by_position, read_call
 from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
-from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
-from tadc.frontend.size_values import size_values
+from tadc.frontend.diagnostics import ArgumentError, CompileError
 from tadc.torch.modules import FunctionModule
 from tadc.torch.operators import operator_of
 from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch, uncompiled
 from tadc.torch.result_shapes import ELEMENTS
-from tadc.torch.tensor_arguments import (
-    fitting,
-    in_order,
-    index_tensor,
-    no_sparse_tensor,
-    require_indices,
-    require_room,
-)
+from tadc.torch.tensor_arguments import TENSORS, index_tensor, no_sparse_tensor, require_room
+
+_KEPT = 64
+"""A function is kept at sizes of so many calls."""
 
 
 class TorchFunction:
@@ -51,8 +46,9 @@ class TorchFunction:
         self.outputs = f.outputs
         #: The inputs, with types and shapes.
         self.parameters, _ = parameters_of(f.program)
-        self._at: dict[Function, TorchFunction] = {}
-        self._by_types: dict[tuple[Any, ...], TorchFunction] = {}
+        self._symbols = size_symbols_of(f.program)
+        #: The function at sizes that no tensor tells, of the last calls.
+        self._at: dict[tuple[int, ...], TorchFunction] = {}
         self._result: Any = None
         if len(f.outputs) > 1:
             self._result = result_type(f.outputs)
@@ -69,7 +65,7 @@ class TorchFunction:
             if self._indices:
                 weakref.finalize(self, operator.forget).atexit = False
         #: Whether a call without names is the operator on its arguments.
-        self._is_plain = self._direct is not None and f.type_parameters is None
+        self._is_plain = self._direct is not None and not self._is_sparse and not self._indices
 
     @property
     def open_types(self) -> frozenset[str]:
@@ -95,9 +91,11 @@ class TorchFunction:
         if is_traced() or compiler._is_compiling_flag:
             return self._traced(args, kwargs)
         try:
-            if kwargs or not self._is_plain or (self._is_sparse and any(map(is_sparse, args))):
-                return self._arranged(args, kwargs)
-            tensors = self._with_indices(args) if self._indices else args
+            tensors: Sequence[Any] | None = args
+            if kwargs or not self._is_plain:
+                tensors = self._operands(args, kwargs)
+                if tensors is None:
+                    return self._otherwise(args, kwargs)
             is_recorded = forward_ad._current_level >= 0 or requires_gradient(*tensors)
             found = self._op(*tensors) if is_recorded else self._direct(*tensors)
             return found if self._result is None else self._result(*found)
@@ -107,7 +105,7 @@ class TorchFunction:
                 raise
             other = error
         try:
-            return self._explained(args, other)
+            return self._explained(args, kwargs, other)
         except Exception as error:
             leaving(error)
             raise
@@ -167,63 +165,70 @@ class TorchFunction:
         """
         return FunctionModule(self, parameters)
 
-    def _arranged(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A call with names or sparse tensors, or of a function whose types or sizes are told otherwise."""
-        f = self.function
-        if f.type_parameters is not None:
-            return self._of_types(args, kwargs)(*args, **kwargs)
+    def _operands(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any] | None:
+        """What the operator takes in a call; None where a call is not the operator's as it stands."""
+        if self._direct is None or (self._is_sparse and any(map(is_sparse, (*args, *kwargs.values())))):
+            return None
+        values = by_position(self.inputs, args, kwargs) if kwargs else args
+        return values if values is None or not self._indices else self._with_indices(values)
+
+    def _otherwise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call with sizes or sparse tensors, or of a function whose types or sizes are told otherwise."""
+        if self.function.is_open:
+            return self.function.at_call(args, kwargs).torch(*args, **kwargs)
         if self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
             return uncompiled(TorchFunction._sparse)(self, args, kwargs)
-        symbols = set(f.program.sizes) | set(f.per_value.symbols if f.per_value else ())
-        told = told_by_relations(self.parameters, args, kwargs) if f.program.unbound_sizes() else {}
-        sizes = {name: told[name] for name in f.program.unbound_sizes() if name in told}
-        sizes |= {name: value for name, value in kwargs.items() if name in symbols}
-        tensors = {name: value for name, value in kwargs.items() if name not in symbols}
-        problems: list[Diagnostic] = []
-        sizes = size_values(sizes, problems)
-        if problems:
-            raise ArgumentError(problems)
-        if f.per_value is None and sizes.keys() - set(f.program.unbound_sizes()):
-            values = self._with_indices(in_order(self.parameters, args, tensors, f.program.sizes))
-            shapes = [tuple(value.shape) for value in fitting(self.parameters, values)]
-            size_symbols_of(f.program).values(shapes, sizes)
-        if sizes or self._direct is None:
-            made = f.at_call(args, kwargs) if f.per_value else f.at(sizes)
-            if not made.inputs:
-                return self._without_inputs(made)
-            if made is not f:
-                return self._specialised(
-                    made, args, {n: v for n, v in tensors.items() if n not in made.outputs}
-                )
-            f.compiled()  # says which sizes are missing
-            f(*args, **kwargs)
-        return self(*in_order(self.parameters, args, tensors, f.program.sizes))
+        call = read_call(self._symbols, args, kwargs, TENSORS)
+        sizes = self._symbols.values(call.shapes, call.sizes)
+        if self._direct is not None:
+            return self(*call.arrays)
+        return self._at_sizes({name: sizes[name] for name in self._symbols.untold}, call)
 
-    def _of_types(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TorchFunction:
-        """The function for the types of tensors."""
-        kinds = tuple([getattr(value, "dtype", None) for value in args])
-        known = None if kwargs else self._by_types.get(kinds)
-        if known is not None:
-            return known
-        made = self.function.typed(self.function.types_of(args, kwargs))
-        found = self._at.get(made)
-        if found is None:
-            found = self._at[made] = made.torch
-        if not kwargs:
-            self._by_types[kinds] = found
-        return found
+    def _explained(self, args: tuple[Any, ...], kwargs: dict[str, Any], refused: Exception) -> Any:
+        """What a call gives that PyTorch refused: an error that says why, or results if it can be done."""
+        if self.function.is_open:
+            raise refused
+        if not self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
+            return self._sparse(args, kwargs)
+        symbols = self._symbols
+        call = read_call(symbols, args, kwargs, TENSORS)
+        if any(made is not value for made, value in zip(call.arrays, call.values, strict=True)):
+            return self(*call.arrays)
+        sizes = symbols.values(call.shapes, call.sizes)
+        if "has no meaning" in str(refused) and sizes:
+            return self._at_sizes(sizes, call)
+        require_indices(symbols, call)
+        if "too little memory" in str(refused):
+            raise ArgumentError([said("no memory")]) from None
+        require_room(self.parameters, call.arrays)
+        raise refused
+
+    def _at_sizes(self, sizes: dict[str, int], call: ReadCall) -> Any:
+        """A call of the function at some sizes; what is wrong is said of the program itself."""
+        key = tuple(sizes.values())
+        made = self._at.pop(key, None) or self.function.at(sizes).torch
+        self._at[key] = made
+        while len(self._at) > _KEPT:
+            self._at.pop(next(iter(self._at)))
+        if not made.inputs:
+            return made._without_inputs()
+        try:
+            return made(*call.values)
+        except ArgumentError:
+            require_indices(self._symbols, call)
+            raise
 
     def _sparse(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A call with sparse tensors: one with what they store, of which PyTorch keeps the gradient."""
         program = self.function.program
-        call = SparseCall(self.parameters, program.sizes, args, kwargs, no_sparse_tensor)
+        call = SparseCall(self.parameters, self._symbols.known, args, kwargs, no_sparse_tensor)
         untold = set(program.unbound_sizes())
         given = {n: v for n, v in call.kwargs.items() if n in self.inputs or n in untold or n in kwargs}
         given = {name: index_tensor(v) if isinstance(v, Relation) else v for name, v in given.items()}
         if not call.args and set(self.inputs) <= given.keys():
             # One that tensors tell, too: what a sparse one says is lost in what it stores.
             sizes = {name: size for name, size in call.kwargs.items() if name in program.sizes}
-            size_symbols_of(program).values([np.shape(given[name]) for name in self.inputs], sizes)
+            self._symbols.values([np.shape(given[name]) for name in self.inputs], sizes)
         found = self(*call.args, **given)
         _, outputs = parameters_of(program)
         results = [
@@ -231,41 +236,7 @@ class TorchFunction:
         ]
         return self._result(*results) if self._result else results[0]
 
-    def _specialised(self, f: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A call of the function at some sizes; what is wrong is said of the program itself."""
-        if f not in self._at:
-            self._at[f] = TorchFunction(f)
-        made = self._at[f]
-        try:
-            return made(*args, **kwargs)
-        except ArgumentError as error:
-            pairs = zip(made.parameters, self.parameters, strict=False)
-            declarations = {declared(one): declared(other) for one, other in pairs}
-            problems = [
-                replace(p, notes=[declarations.get(note, note) for note in p.notes])
-                for p in error.diagnostics
-            ]
-            raise ArgumentError(problems) from None
-
-    def _without_inputs(self, f: Function) -> Any:
-        found = f()
+    def _without_inputs(self) -> Any:
+        found = self.function()
         made = [torch.from_numpy(array) for array in (found if self._result else (found,))]
         return self._result(*made) if self._result else made[0]
-
-    def _explained(self, args: Sequence[Any], error: Exception) -> Any:
-        """What a call gives that PyTorch refused: an error that says why, or results if it can be done."""
-        if not self._is_sparse and any(map(is_sparse, args)):
-            return self._sparse(args, {})
-        values = in_order(self.parameters, args, {}, self.function.program.sizes)
-        indexed = self._with_indices(values)
-        tensors = fitting(self.parameters, indexed)
-        if any(made is not value for made, value in zip(tensors, indexed, strict=True)):
-            return self(*tensors)
-        sizes = size_symbols_of(self.function.program).values([tuple(t.shape) for t in tensors], {})
-        if "has no meaning" in str(error) and sizes:
-            return self._specialised(self.function.at(sizes), args, {})
-        require_indices(self.parameters, values, sizes)
-        if "too little memory" in str(error):
-            raise ArgumentError([said("no memory")]) from None
-        require_room(self.parameters, tensors)
-        raise error

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.backend.cuda import gpu_kernel
 from tadc.backend.cuda.device import cuda_device
 from tadc.backend.cuda.device_arrays import DeviceArray
 from tadc.backend.cuda.prepared import LITTLE, room_for
@@ -59,13 +60,13 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
 def looks(compiled: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The calls from now on that look at all of their arguments."""
     kernel, found = kernel_of(compiled), []
-    whole = kernel._arguments
+    whole = gpu_kernel.read_call
 
-    def arguments(*given: Any) -> Any:
-        found.append(1)
-        return whole(*given)
+    def read(symbols: Any, *given: Any) -> Any:
+        found.extend([1] * (symbols is kernel.sizes))
+        return whole(symbols, *given)
 
-    monkeypatch.setattr(kernel, "_arguments", arguments)
+    monkeypatch.setattr(gpu_kernel, "read_call", read)
     return found
 
 
