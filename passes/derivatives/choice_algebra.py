@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
-from tadc.frontend.terms import Apply, Const, IndexValue, Read, Select, Term, Terms, bottom_up, reachable
+from tadc.frontend.terms import Apply, Const, IndexValue, Read, Select, Term, Terms, bottom_up, holds
 from tadc.passes.terms.algebra import Algebra, chooses_zero, is_safe
 from tadc.passes.terms.collect import addends
 from tadc.passes.terms.products import product_of
@@ -26,6 +26,8 @@ class ChoiceAlgebra(Algebra):
         self.choices: dict[int, bool] = {}
         self.chosen: set[str] = set()
         self.left_out: dict[int, bool] = {}
+        self.varied: dict[int, bool] = {}
+        self.zeroed: dict[int, bool] = {}
 
     def mul(self, x: Term, y: Term) -> Term:
         """`x * y`, over summands at points."""
@@ -37,7 +39,7 @@ class ChoiceAlgebra(Algebra):
             if is_power(g):
                 # The slope i * u**(i - 1) is 0 where i is.
                 first, power = g.operands if is_safe(g) else (self.one, g)
-                weights, others = product_of(factor).split(_is_of_indices)
+                weights, others = product_of(factor).split(self._is_of_indices)
                 weight = self.mul(first, weights.term(self))
                 if weights.length and self._is_unlike_product(weight, power):
                     return super().safe(weight, super().mul(others.term(self), power))
@@ -45,6 +47,9 @@ class ChoiceAlgebra(Algebra):
             if self._is_unlike_product(g, factor) and self._may_be_left_out(g):
                 return super().safe(g, factor)
         return super().mul(x, y)
+
+    def _is_of_indices(self, term: Term) -> bool:
+        return not holds(term, self.varied, lambda t: not isinstance(t, Apply | IndexValue | Const))
 
     def _is_unlike_product(self, x: Term, y: Term) -> bool:
         """Whether `safe(x, y)` may be another value than `x * y`."""
@@ -62,8 +67,7 @@ class ChoiceAlgebra(Algebra):
 
     def define(self, cotangent: str, body: Term) -> None:
         """Look at a tensor of cotangents."""
-        choices = (isinstance(t, Select) and chooses_zero(t) for t in reachable([body]))
-        if self._may_be_left_out(body) or any(choices):
+        if self._may_be_left_out(body) or holds(body, self.zeroed, _is_zero_somewhere):
             self.chosen.add(cotangent)
 
     def safe(self, x: Term, y: Term) -> Term:
@@ -120,10 +124,6 @@ def is_power(term: Term) -> bool:
     return isinstance(power, Apply) and power.function == "pow" and not isinstance(power.operands[1], Const)
 
 
-def _is_of_indices(term: Term) -> bool:
-    return all(isinstance(t, Apply | IndexValue | Const) for t in reachable([term]))
-
-
 def _is_sum(term: Term) -> bool:
     return isinstance(term, Apply) and term.function in ("add", "sub", "neg")
 
@@ -136,6 +136,10 @@ def _has_points(node: Term, below: list[bool]) -> bool:
 
 def _has_choices(node: Term, below: list[bool]) -> bool:
     return chooses_zero(node) if isinstance(node, Select) else _is_sum(node) and any(below)
+
+
+def _is_zero_somewhere(node: Term) -> bool:
+    return isinstance(node, Select) and chooses_zero(node)
 
 
 def _is_finite(values: ValueInterval) -> bool:

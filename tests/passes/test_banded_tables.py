@@ -5,6 +5,8 @@ Every cell reads three neighbours, each under conditions, so a derivative has ma
 
 from __future__ import annotations
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -64,33 +66,49 @@ def warped(x: jax.Array, y: jax.Array, g: jax.Array, width: int) -> jax.Array:
     return cells[len(x) - 1, len(y) - 1]
 
 
+def inputs(*sizes: int) -> list[np.ndarray]:
+    """Two series and a temperature."""
+    random = np.random.default_rng(0)
+    return [*(random.normal(size=n) for n in sizes), np.array(0.9)]
+
+
+@cache
+def slopes(*sizes: int) -> list[np.ndarray]:
+    """Of what is warped in a band of width 3, by all inputs."""
+    return list(map(np.asarray, jax.grad(warped, (0, 1, 2))(*map(jnp.asarray, inputs(*sizes)), 3)))
+
+
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_gradients(name: str) -> None:
-    random = np.random.default_rng(0)
-    x, y, g = random.normal(size=11), random.normal(size=9), np.float64(0.9)
+    x, y, g = inputs(11, 9)
     f = tadc.vjp(tadc.function(SPELLINGS[name]))
-    expected = jax.grad(warped, (0, 1, 2))(jnp.asarray(x), jnp.asarray(y), jnp.asarray(g), 3)
-    for found, other in zip(f(x=x, y=y, g=g, W=3, df=1.3), expected, strict=True):
+    for found, other in zip(f(x=x, y=y, g=g, W=3, df=1.3), slopes(11, 9), strict=True):
         np.testing.assert_allclose(found, 1.3 * other, rtol=1e-10, atol=1e-10)
+
+
+@cache
+def slopes_of_slopes() -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+    """The inputs of a gradient's cotangents, by name, and these."""
+    values = [jnp.asarray(v) for v in (*inputs(5, 6), 1.3)]
+
+    def gradient(x: jax.Array, y: jax.Array, g: jax.Array, df: jax.Array) -> list[jax.Array]:
+        return [df * d for d in jax.grad(warped, (0, 1, 2))(x, y, g, 2)]
+
+    random = np.random.default_rng(1)
+    cotangents = [jnp.asarray(random.normal(size=v.shape)) for v in values[:3]]
+    _, pull = jax.vjp(gradient, *values)
+    names = "x y g df ddx ddy ddg".split()
+    named = dict(zip(names, map(np.asarray, (*values, *cotangents)), strict=True))
+    return named, list(map(np.asarray, pull(cotangents)))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_gradients_of_gradients(name: str) -> None:
-    random = np.random.default_rng(0)
-    values = [jnp.asarray(random.normal(size=n)) for n in ((5,), (6,))] + [jnp.float64(0.9), jnp.float64(1.3)]
-
-    def gradient(x: jax.Array, y: jax.Array, g: jax.Array, df: jax.Array) -> list[jax.Array]:
-        return [df * d for d in jax.grad(warped, (0, 1, 2))(x, y, g, 2)]
-
-    cotangents = [jnp.asarray(random.normal(size=v.shape)) for v in values[:3]]
-    _, pull = jax.vjp(gradient, *values)
+    named, expected = slopes_of_slopes()
     f = tadc.vjp(tadc.vjp(tadc.function(SPELLINGS[name])))
-    named = dict(
-        zip(("x", "y", "g", "df", "ddx", "ddy", "ddg"), map(np.asarray, (*values, *cotangents)), strict=True)
-    )
-    for found, other in zip(f(**named, W=2), pull(cotangents), strict=True):
+    for found, other in zip(f(**named, W=2), expected, strict=True):
         np.testing.assert_allclose(found, other, rtol=1e-9, atol=1e-9)
 
 
@@ -118,11 +136,9 @@ def test_code_is_bounded(name: str, order: int) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_jacobians(name: str) -> None:
-    random = np.random.default_rng(0)
-    x, y, g = random.normal(size=7), random.normal(size=6), np.float64(0.9)
+    x, y, g = inputs(7, 6)
     found = tadc.jacobian(tadc.function(SPELLINGS[name]), "x")(x=x, y=y, g=g, W=3)
-    expected = jax.grad(warped)(jnp.asarray(x), jnp.asarray(y), jnp.asarray(g), 3)
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found, slopes(7, 6)[0], rtol=1e-10, atol=1e-10)
 
 
 SOFT = """s: f64[N, M]

@@ -37,8 +37,8 @@ from tadc.lattice.affine import Affine
 from tadc.passes.terms.operation_counts import ComputedTogether
 
 NAMES: dict[str, Callable[..., float]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": np.mod,
-    "neg": np.negative, "pow": np.power, "max": np.maximum, "min": np.minimum, "abs": np.abs,
+    "add": float.__add__, "sub": float.__sub__, "mul": float.__mul__, "div": np.divide, "mod": np.mod,
+    "neg": float.__neg__, "pow": np.power, "max": np.maximum, "min": np.minimum, "abs": float.__abs__,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
     "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf, "erfc": erfc, "sigmoid": expit,
     "relu": lambda x: np.maximum(x, 0), "safe": lambda x, y: x * y if x else 0.0,
@@ -68,12 +68,6 @@ class Scope:
     binders: frozenset[str] = frozenset()
     values: dict[int, float] = field(default_factory=dict[int, float])
 
-    def chain(self) -> Iterator[Scope]:
-        scope: Scope | None = self
-        while scope:
-            yield scope
-            scope = scope.outer
-
 
 class Run:
     """One evaluation of a program without size symbols; `counts` says how often each operation was done."""
@@ -90,12 +84,15 @@ class Run:
         self.counts: Counter[str] = Counter()
         self.holds: dict[int, bool] = {}
         self.known: dict[tuple[int, ...], dict[int, Term]] = {}
+        self.makers: dict[int, Callable[[Scope], float]] = {}
+        self.needed: dict[tuple[int, int], list[Term]] = {}
         by_name = {d.name: d for d in program.definitions}
         maps = [([by_name[name] for name in names], values) for names, values in self.together.maps]
         fused = {d.name for group, _ in maps for d in group}
         maps += [([d], ()) for d in program.definitions if d.name not in fused]
-        for group, values in sorted(maps, key=lambda each: program.definitions.index(each[0][0])):
-            self.map(group, values)
+        with np.errstate(all="ignore"):
+            for group, values in sorted(maps, key=lambda each: program.definitions.index(each[0][0])):
+                self.map(group, values)
 
     def map(self, group: Sequence[Definition], values: Sequence[Term]) -> None:
         """Compute tensors of one map, with all values that it makes for each element."""
@@ -135,9 +132,11 @@ class Run:
 
     def value(self, term: Term, scope: Scope) -> float:
         """The value of a term, from where it is kept or made now."""
-        for around in scope.chain():
+        around: Scope | None = scope
+        while around:
             if term.number in around.values:
                 return around.values[term.number]
+            around = around.outer
         home = scope
         if scope.outer and scope.binders and scope.binders.isdisjoint(term.free):
             home = scope if holds_reduction(term, self.holds) else scope.outer
@@ -146,10 +145,19 @@ class Run:
             return home.values[term.number]
         if isinstance(term, Guard | Reduce):
             # What is needed anyway comes before what needs it for a branch or a step only.
-            for below in [t for t in reachable(operands(term)) if t.number in scope.always]:
+            for below in self.before(term, scope):
                 self.value(below, scope)
-        home.values[term.number] = made = self.made(term, scope)
+        if term.number not in self.makers:
+            self.makers[term.number] = self.maker(term)
+        home.values[term.number] = made = self.makers[term.number](scope)
         return made
+
+    def before(self, term: Term, scope: Scope) -> list[Term]:
+        """What stands below a term and is evaluated in a scope in any case."""
+        key = term.number, id(scope.always)  # which `known` keeps
+        if key not in self.needed:
+            self.needed[key] = [t for t in reachable(operands(term)) if t.number in scope.always]
+        return self.needed[key]
 
     def merged(self, term: Reduce, scope: Scope) -> list[Reduce]:
         """The sums of a scope that are one loop with this one."""
@@ -191,43 +199,53 @@ class Run:
             self.known[key] = found
         return self.known[key]
 
-    def made(self, term: Term, scope: Scope) -> float:
-        """The value of a term from those of its operands."""
+    def maker(self, term: Term) -> Callable[[Scope], float]:
+        """What makes the value of a term in a scope from those of its operands."""
         match term:
             case Const(value=value):
-                return value
+                return lambda _: float(value)
             case IndexValue(form=form):
-                return form.evaluate(scope.indices)
-            case Read(tensor=tensor, indices=forms):
-                found = self.arrays[tensor][tuple(form.evaluate(scope.indices) for form in forms)]
-                self.counts[f"load {found.itemsize}"] += 1
-                return float(found)
+                return lambda scope: float(form.evaluate(scope.indices))
+            case Read():
+                return lambda scope: self.loaded(term, scope)
             case Apply(function="pow", operands=(x, Const(value=int(n)))):
-                return self.power(self.value(x, scope), n)
-            case Apply(function=function, operands=below):
-                self.counts[function] += 1
-                with np.errstate(all="ignore"):
-                    compute = NAMES.get(function) or getattr(np, function)
-                    return float(compute(*[np.float64(self.value(t, scope)) for t in below]))
-            case Guard(conditions=rows):
-                taken = term.then if all(row.holds(scope.indices) for row in rows) else term.otherwise
-                return self.value(taken, Scope(scope, scope.indices, self.always(taken)))
+                return lambda scope: self.power(self.value(x, scope), n)
+            case Apply():
+                compute = NAMES.get(term.function) or getattr(np, term.function)
+                return lambda scope: self.applied(term, compute, scope)
+            case Guard():
+                return lambda scope: self.guarded(term, scope)
             case Select():
-                lhs, rhs, then, otherwise = [self.value(t, scope) for t in operands(term)]
-                self.counts["select"] += 1
-                return then if RELATIONS[term.relation](lhs, rhs) else otherwise
+                return lambda scope: self.selected(term, scope)
             case Reduce():
-                return self.reduction(term, scope)
+                return lambda scope: self.reduction(term, scope)
             case _:
                 raise TypeError(term)
+
+    def loaded(self, term: Read, scope: Scope) -> float:
+        found = self.arrays[term.tensor][tuple([form.evaluate(scope.indices) for form in term.indices])]
+        self.counts[f"load {found.itemsize}"] += 1
+        return float(found)
+
+    def applied(self, term: Apply, compute: Callable[..., float], scope: Scope) -> float:
+        self.counts[term.function] += 1
+        return float(compute(*[self.value(t, scope) for t in term.operands]))
+
+    def guarded(self, term: Guard, scope: Scope) -> float:
+        taken = term.then if all(row.holds(scope.indices) for row in term.conditions) else term.otherwise
+        return self.value(taken, Scope(scope, scope.indices, self.always(taken)))
+
+    def selected(self, term: Select, scope: Scope) -> float:
+        lhs, rhs, then, otherwise = [self.value(t, scope) for t in operands(term)]
+        self.counts["select"] += 1
+        return then if RELATIONS[term.relation](lhs, rhs) else otherwise
 
     def power(self, x: float, n: int) -> float:
         """By squaring: one product for each bit, and one more for each further bit that is 1."""
         bits = bin(abs(n))[3:] if n else ""
         self.counts["mul"] += len(bits) + bits.count("1")
         self.counts["div"] += n < 0
-        with np.errstate(all="ignore"):
-            return float(np.float64(x) ** n)
+        return float(np.float64(x) ** n)
 
     def reduction(self, term: Reduce, scope: Scope) -> float:
         elements: list[float] = []
@@ -236,7 +254,7 @@ class Run:
         for indices in self.points(term.binders, term.domain, scope.indices):
             elements.append(self.value(term.body, Scope(before, indices, always, binders)))
             self.counts[term.kind] += 1
-        return REDUCTIONS[term.kind](elements)
+        return float(REDUCTIONS[term.kind](elements))
 
     def points(
         self, binders: Sequence[str], rows: Domain, known: Mapping[str, int]
