@@ -16,15 +16,18 @@ from tadc.dialect.index_maps import attribute_text
 from tadc.dialect.text_tokens import TextToken
 
 
-class SignedTerm(NamedTuple):
-    """A term of a sum; of a quotient a sign in front would be the sign of what is divided."""
+class SpelledTerm(NamedTuple):
+    """A term of a sum: a number of times what has a text, or the number alone.
 
-    sign: str
-    text: str
+    A sign in front of a quotient would be the sign of what is divided.
+    """
+
+    factor: int
+    text: str = ""
     is_quotient: bool = False
 
 
-Sum = list[SignedTerm]
+Sum = list[SpelledTerm]
 
 
 @dataclass
@@ -82,28 +85,29 @@ class TextCursor(FormReader[Sum]):
 
     def _operand(self) -> Sum:
         if self.token.kind == "number" and self.token.text.isdigit():
-            return [SignedTerm("+", self.take().text)]
+            return [SpelledTerm(int(self.take().text))]
         token = self.expect_kind("value", "an index such as `%i` or a number")
-        return [SignedTerm("+", self.space.name(token) if self.space else token.text)]
+        return [SpelledTerm(1, self.space.name(token) if self.space else token.text)]
 
     def _negated(self, form: Sum) -> Sum:
         return negated(form)
 
     def _grouped(self, form: Sum) -> Sum:
-        return [SignedTerm("+", f"({spell(form)})")]
+        return [SpelledTerm(1, f"({spell(form, grouped=True)})")]
 
     def _combined(self, left: Sum, operator: TextToken, right: Sum) -> Sum:
         if operator.text in ("+", "-"):
             return left + (right if operator.text == "+" else negated(right))
-        ((sign, text, is_quotient),), factor = left, spell(right)
+        (term,), (other,) = left, right
         if operator.text == "*":
-            if not (text.isdigit() or factor.removeprefix("-").isdigit()):
+            if term.text and other.text:
                 raise TextError("an index can be multiplied by a number only", operator)
-            return [SignedTerm(sign, f"{text} * {factor}", is_quotient)]
-        if not factor.isdigit() or not int(factor):
+            made = other if other.text else term
+            return [made._replace(factor=term.factor * other.factor)]
+        if other.text or other.factor <= 0:
             raise TextError(f"`{operator.text}` needs a positive number on its right", operator)
-        divided = text if sign == "+" else f"({spell(left)})"
-        return [SignedTerm("+", f"{divided} {operator.text} {factor}", is_quotient=True)]
+        divided = term.text if term.text and term.factor == 1 else f"({spell(left)})"
+        return [SpelledTerm(1, f"{divided} {operator.text} {other.factor}", is_quotient=True)]
 
     def map_of(self, space: Space, close: str = "") -> str:
         """The map of the form here, or of those with commas between up to a closing bracket."""
@@ -118,27 +122,30 @@ class TextCursor(FormReader[Sum]):
         return space.attribute("set", [_row(*row) for row in rows])
 
 
-def spell(terms: Sum) -> str:
-    """Signed terms as text."""
-    texts = [f"{sign} {text}" for sign, text, _ in terms]
-    if not texts:
-        return "0"
-    sign, first, is_quotient = terms[0]
-    if sign == "+":
-        texts[0] = first
-    else:
-        texts[0] = f"-({first})" if is_quotient else f"-{first}"
-    return " ".join(texts)
+def spell(terms: Sum, *, grouped: bool = False) -> str:
+    """Terms as text; a group begins as MLIR writes it, with the sign at the number: `%i * -2 + 1`."""
+    texts: list[str] = []
+    for factor, text, is_quotient in terms:
+        size = abs(factor)
+        shown = text if text and size == 1 else f"{text} * {size}" if text else str(size)
+        if texts:
+            shown = f"{'-' if factor < 0 else '+'} {shown}"
+        elif factor < 0 and grouped and text and size > 1:
+            shown = f"{text} * {factor}"
+        elif factor < 0:
+            shown = f"-({shown})" if is_quotient else f"-{shown}"
+        texts.append(shown)
+    return " ".join(texts) or "0"
 
 
 def negated(terms: Sum) -> Sum:
     """Terms of the other sign."""
-    return [term._replace(sign="+" if term.sign == "-" else "-") for term in terms]
+    return [term._replace(factor=-term.factor) for term in terms]
 
 
 def _row(left: Sum, relation: str, right: Sum) -> str:
     form = negated(left) + right if relation in ("<", "<=") else left + negated(right)
     if relation in ("<", ">"):
-        form = [*form, SignedTerm("-", "1")]
-    form = [term for term in form if term.text != "0"]
+        form = [*form, SpelledTerm(-1)]
+    form = [term for term in form if term.text or term.factor]
     return f"{spell(form)} {'==' if relation == '==' else '>='} 0"

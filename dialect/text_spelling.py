@@ -9,10 +9,8 @@ from typing import Any
 
 from tadc.dialect.form_reader import TextError
 from tadc.dialect.mlir import ir
-from tadc.dialect.text_indices import SignedTerm, Space, Sum, TextCursor, negated, spell
+from tadc.dialect.text_indices import Space, SpelledTerm, Sum, TextCursor, negated, spell
 from tadc.dialect.text_tokens import TextToken, TextTokens
-
-Row = tuple[Sum, int, bool]  # terms, constant, whether an equality
 
 
 @dataclass
@@ -64,36 +62,23 @@ def _renamed(text: str, operands: Sequence[str], binders: Sequence[str] | None, 
     body = text[text.rindex(": (" if is_set else "-> (") :]
     cursor = TextCursor(TextTokens(re.sub(r"\b[ds]\d+\b", lambda found: names[found[0]], body)), at=2)
     if not is_set:
-        return ", ".join(_spell_form(*_form(form)) for form in cursor.listed(")", cursor.form))
+        return ", ".join(_spell_form(*_apart(form)) for form in cursor.listed(")", cursor.form))
     rows = [row for rows in cursor.listed(")", cursor.comparison) for row in rows]
-    return _spell_rows([(*_form(form), relation == "==") for form, relation, _ in rows])
+    return _spell_rows([_compare(*_apart(form), relation == "==") for form, relation, _ in rows])
 
 
-def _form(found: Sum) -> tuple[Sum, int]:
-    """The signed terms of an expression, and its constant."""
-    terms: Sum = []
-    constant = 0
-    for term in found:
-        before, times, factor = term.text.rpartition(" * -")
-        if term.text.isdigit():
-            constant += int(term.sign + term.text)
-        elif times and factor.isdigit():
-            terms += negated([term._replace(text=f"{before} * {factor}")])
-        else:
-            terms.append(term)
-    return terms, constant
+def _apart(form: Sum) -> tuple[Sum, int]:
+    """The terms of a form without numbers, and what these come to."""
+    return [term for term in form if term.text], sum(term.factor for term in form if not term.text)
 
 
 def _spell_form(terms: Sum, constant: int) -> str:
     """A form as text, the constant last."""
-    if constant or not terms:
-        terms = [*terms, SignedTerm("-" if constant < 0 else "+", str(abs(constant)))]
-    return spell(terms)
+    return spell([*terms, SpelledTerm(constant)] if constant else terms)
 
 
-def _spell_rows(rows: Sequence[Row]) -> str:
-    """Rows as comparisons; a lower and then an upper bound of one form as one."""
-    compared = [_compare(*row) for row in rows]
+def _spell_rows(compared: Sequence[tuple[str, str, str]]) -> str:
+    """Comparisons as text; a lower and then an upper bound of one form as one."""
     if compared == [("0", "==", "0")]:
         return ""
     texts: list[str] = []
@@ -109,8 +94,8 @@ def _spell_rows(rows: Sequence[Row]) -> str:
 
 def _compare(terms: Sum, constant: int, equality: bool) -> tuple[str, str, str]:
     """A row as a comparison of sums without minus signs, where the order of its terms allows."""
-    positive = [term for term in terms if term.sign == "+"]
-    negative = negated([term for term in terms if term.sign == "-"])
+    positive = [term for term in terms if term.factor >= 0]
+    negative = negated([term for term in terms if term.factor < 0])
     relation = "==" if equality else ">="
     if not terms:
         return str(constant), relation, "0"
