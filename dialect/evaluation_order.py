@@ -7,9 +7,11 @@ only a branch or a sum needs stays in there, so no read leaves the guard that pr
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic, TypeVar
 
+from tadc.frontend.limits import MAX_REGIONS, too_large
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -25,17 +27,19 @@ from tadc.frontend.terms import (
 
 Wanted = tuple[Term, str]
 
+Value = TypeVar("Value")
+
 
 @dataclass
-class RegionScope:
+class RegionScope(Generic[Value]):
     """A region being filled: the values made there."""
 
-    outer: RegionScope | None
-    values: dict[tuple[int, str], Any] = field(default_factory=dict[tuple[int, str], Any])
+    outer: RegionScope[Value] | None
+    values: dict[tuple[int, str], Value] = field(default_factory=dict[tuple[int, str], Value])
 
-    def value(self, term: Term, type: str) -> Any | None:
+    def value(self, term: Term, type: str) -> Value | None:
         """The value of a term, made here or further out."""
-        scope: RegionScope | None = self
+        scope: RegionScope[Value] | None = self
         while scope:
             if found := scope.values.get((term.number, type)):
                 return found
@@ -43,7 +47,57 @@ class RegionScope:
         return None
 
 
-def schedule(root: Term, type: str, scope: RegionScope) -> list[Wanted]:
+class EvaluationWalk(ABC, Generic[Value]):
+    """Makes a value of each term that a definition evaluates, once in a region, in the order of these."""
+
+    depth = 0
+
+    def evaluated(self, root: Term, type: str, outer: RegionScope[Value] | None) -> Value:
+        """The value of a term in a region of its own, after all that this always evaluates.
+
+        Raises CompileError (TAD0113) where there are too many regions in each other.
+        """
+        scope = RegionScope(outer)
+        self.depth += 1
+        # The lowest term may stand in as many sums and branches as a program may have, and its derivative.
+        if self.depth > 2 * MAX_REGIONS:
+            raise too_large(f"more than {2 * MAX_REGIONS} sums and guards in each other")
+        for term, wanted in schedule(root, type, scope):
+            self.value(term, wanted, scope)
+        self.depth -= 1
+        return self.value(root, type, scope)
+
+    def value(self, term: Term, type: str, scope: RegionScope[Value]) -> Value:
+        """The value of a term in a type, made in this region if it is not there."""
+        found = scope.value(term, type)
+        if found is None:
+            self.begin(term)
+            natural = type_in(term, type)
+            if natural == type:
+                found = self.made(term, type, scope)
+            else:
+                found = self.converted(self.value(term, natural, scope), type)
+            scope.values[term.number, type] = found
+        return found
+
+    def below(self, term: Term, type: str, scope: RegionScope[Value]) -> list[Value]:
+        """The values of the operands that are evaluated whenever the term is."""
+        return [self.value(operand, wanted, scope) for operand, wanted in always_evaluated(term, type)]
+
+    @abstractmethod
+    def begin(self, term: Term) -> None:
+        """Called before a value is made of a term."""
+
+    @abstractmethod
+    def made(self, term: Term, type: str, scope: RegionScope[Value]) -> Value:
+        """The value of a term in its own type."""
+
+    @abstractmethod
+    def converted(self, value: Value, type: str) -> Value:
+        """A value in another type."""
+
+
+def schedule(root: Term, type: str, scope: RegionScope[Value]) -> list[Wanted]:
     """What the region always evaluates, operands first, shared work before regions."""
     strict: dict[tuple[int, str], Wanted] = {}
     stack = [(root, type)]

@@ -92,6 +92,13 @@ class FormReader(ABC, Generic[Form]):
             found.append(read())
         return found
 
+    def several(self, read: Callable[[], Found], between: str = ",") -> tuple[Found, ...]:
+        """One thing or more, separated by commas, or by a word."""
+        found = [read()]
+        while self.accept(between):
+            found.append(read())
+        return tuple(found)
+
     # -- forms ---------------------------------------------------------------------------------
 
     @abstractmethod

@@ -74,13 +74,6 @@ class TextCursor(FormReader[Sum]):
         """Names separated by commas, up to a closing bracket."""
         return self.listed(close, lambda: self.expect_kind("value", "a value such as `%i`"))
 
-    def after_angles(self) -> str:
-        """The text of a token and its `<…>`, if any."""
-        start, self.at = self.at, self.tokens.after_angles(self.at)
-        if self.tokens.is_at(start + 1, "<") and self.tokens[self.at - 1].text != ">":
-            raise TextError("this `<` is never closed", self.tokens[start + 1])
-        return self.tokens.flat(start, self.at)
-
     # -- index expressions ---------------------------------------------------------------------
 
     def _operand(self) -> Sum:

@@ -203,12 +203,6 @@ class _TextReader(TextCursor):
     def operand(self, op: Op, what: str) -> None:
         op.operands.append(self.expect_kind("value", what))
 
-    def operands(self, op: Op) -> None:
-        """Names with commas between."""
-        self.operand(op, "a value such as `%0`")
-        while self.accept(","):
-            self.operand(op, "a value such as `%0`")
-
     def arguments(self, op: Op) -> None:
         """`(%0, %1)`."""
         self.expect("(")
@@ -256,6 +250,18 @@ class _TextReader(TextCursor):
         if text := self.tokens.flat(start + 1, self.at - 1):
             op.attributes.append(TextPiece(text, self.tokens[start + 1].start, True))
 
+    def after_angles(self) -> str:
+        """The text of a token and its `<…>`, if any."""
+        start, depth = self.at, 0
+        self.at += 1
+        opened = self.token
+        while depth or (self.token is opened and opened.text == "<"):
+            if self.token.kind == "end":
+                raise TextError("this `<` is never closed", opened)
+            depth += (self.token.text == "<") - (self.token.text == ">")
+            self.at += 1
+        return self.tokens.flat(start, self.at)
+
     def attribute(self, keyword: str) -> str:
         """`affine_set<…>` or an alias."""
         if self.token.kind != "alias" and self.token.text != keyword:
@@ -264,9 +270,7 @@ class _TextReader(TextCursor):
 
     def results(self, op: Op) -> None:
         """The types of the results."""
-        op.results.append(self.type())
-        while self.accept(","):
-            op.results.append(self.type())
+        op.results += self.several(self.type)
         if op.is_box:
             op.give("domain", box_attribute(op.results[0], len(op.binders)), op.token)
 
@@ -283,7 +287,7 @@ class _TextReader(TextCursor):
 
 
 #: Reads each field of a form.
-FIELDS: dict[str, Callable[[_TextReader, Op], None]] = {
+FIELDS: dict[str, Callable[[_TextReader, Op], object]] = {
     "binders": _TextReader.binders,
     "own": _TextReader.own,
     "order": _TextReader.order,
@@ -294,7 +298,7 @@ FIELDS: dict[str, Callable[[_TextReader, Op], None]] = {
     "fn": lambda reader, op: reader.string(op, "fn", 'a function such as `"sigmoid"`'),
     "tensor": lambda reader, op: reader.operand(op, "a tensor such as `%a`"),
     "index": lambda reader, op: reader.operand(op, "an index such as `%i`"),
-    "values": _TextReader.operands,
+    "values": lambda reader, op: reader.several(lambda: reader.operand(op, "a value such as `%0`")),
     "arguments": _TextReader.arguments,
     "subscripts": _TextReader.subscripts,
     "position": _TextReader.position,

@@ -56,19 +56,6 @@ class TextTokens(list[TextToken]):
         text = self.text[self[start].start : self[end - 1].end] if end > start else ""
         return _PATTERN.sub(lambda found: " " * len(found[0]) if found["skip"] else found[0], text)
 
-    def after_angles(self, index: int) -> int:
-        """The index after the type or attribute at `index`: a token and its `<…>`, if any."""
-        index += 1
-        if not self.is_at(index, "<"):
-            return index
-        depth = 0
-        while index < len(self) - 1:
-            depth += (self[index].text == "<") - (self[index].text == ">")
-            index += 1
-            if not depth:
-                break
-        return index
-
 
 class TextPiece(NamedTuple):
     """A new text, its place in a source, and whether it is copied from there."""

@@ -29,14 +29,10 @@ def write(text: str, operation: ir.Operation, *, debug_info: bool = False) -> st
     return "\n".join(_OpTextWriter(text, operation, debug_info).lines())
 
 
-class _Shape(Exception):
-    """An op that is not as expected."""
-
-
 def _check(good: bool) -> None:
-    """Raise where an op is not as expected."""
+    """Raise ValueError where an op is not as expected."""
     if not good:
-        raise _Shape
+        raise ValueError
 
 
 class _OpTextWriter:
@@ -65,7 +61,7 @@ class _OpTextWriter:
                 try:
                     line = self.op(found)
                     before = (self.line, self.met)
-                except (_Shape, KeyError, ValueError):
+                except (KeyError, ValueError):
                     self.opened += [[]] if line.endswith("({") else []
                 self.met = before[1]
             elif bare.startswith(("})", "}, {")):

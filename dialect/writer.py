@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect.declarations import attributes_of
-from tadc.dialect.evaluation_order import RegionScope, always_evaluated, schedule
+from tadc.dialect.evaluation_order import EvaluationWalk, RegionScope
 from tadc.dialect.locations import labelled
 from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.op_writer import OpWriter
 from tadc.dialect.ops import load_dialect
 from tadc.frontend.deep import deep_recursion
-from tadc.frontend.limits import MAX_OPERATIONS, MAX_REGIONS, too_large
+from tadc.frontend.limits import MAX_OPERATIONS
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.source import Place, Span
 from tadc.frontend.terms import (
@@ -30,7 +30,6 @@ from tadc.frontend.terms import (
     Term,
     integer_exponent,
     is_bound,
-    type_in,
 )
 
 
@@ -56,11 +55,10 @@ def write_program(program: Program, module: Any, name: str | None = None, before
             return _ProgramWriter(program, context).function(point, name or program.symbol)
 
 
-class _ProgramWriter(OpWriter):
+class _ProgramWriter(OpWriter, EvaluationWalk[Any]):
     def __init__(self, program: Program, context: Any) -> None:
         super().__init__(context, MAX_OPERATIONS)
         self.program = program
-        self.depth = 0
 
     def function(self, point: Any, name: str) -> Any:
         program, outputs = self.program, self.program.outputs
@@ -108,37 +106,23 @@ class _ProgramWriter(OpWriter):
 
     # -- terms ---------------------------------------------------------------------------------
 
-    def fill(self, root: Term, type: str, outer: RegionScope | None) -> None:
-        """Fill a region with what it always evaluates, then yield the root."""
-        scope = RegionScope(outer)
-        self.depth += 1
-        # The lowest term may stand in as many sums and branches as a program may have, and its derivative.
-        if self.depth > 2 * MAX_REGIONS:
-            raise too_large(f"more than {2 * MAX_REGIONS} sums and guards in each other")
-        for term, wanted in schedule(root, type, scope):
-            self.emit(term, wanted, scope)
-        self.depth -= 1
-        self.create("tad.yield", [], [self.emit(root, type, scope)])
+    def fill(self, root: Term, type: str, outer: RegionScope[Any] | None) -> None:
+        """Fill a region, and yield the root."""
+        self.create("tad.yield", [], [self.evaluated(root, type, outer)])
 
-    def emit(self, term: Term, type: str, scope: RegionScope) -> Any:
-        """The value of a term in a type, made in this region if it is not there."""
-        found = scope.value(term, type)
-        if found is not None:
-            return found
+    def begin(self, term: Term) -> None:
         if term.span is not None:
             self.location = self.at(term.span)
-        natural = type_in(term, type)
-        if natural != type:
-            made = self.apply("convert", [self.emit(term, natural, scope)], self.types[type])
-        else:
-            made = self.make(term, type, scope)
-        value = scope.values[term.number, type] = made.results[0]
-        return value
 
-    def make(self, term: Term, type: str, scope: RegionScope) -> Any:
+    def made(self, term: Term, type: str, scope: RegionScope[Any]) -> Any:
+        return self.operation(term, type, scope).results[0]
+
+    def converted(self, value: Any, type: str) -> Any:
+        return self.apply("convert", [value], self.types[type]).results[0]
+
+    def operation(self, term: Term, type: str, scope: RegionScope[Any]) -> Any:
         """The operation of a term."""
-        result = self.types[type]
-        values = [self.emit(operand, wanted, scope) for operand, wanted in always_evaluated(term, type)]
+        result, values = self.types[type], self.below(term, type, scope)
         match term:
             case Const():
                 return self.constant(float(term.value), result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from tadc.dialect.form_reader import AffineReader, TextError
@@ -74,13 +74,6 @@ class FormCursor(AffineReader):
             help = nearest_help(token.text, allowed, f"it is one of {', '.join(allowed)}")
             raise TextError(f"`{token.text}` is no {what}", token, help)
         return self.take().text
-
-    def several(self, read: Callable[[], Found], between: str = ",") -> tuple[Found, ...]:
-        """Things separated by commas, or by a word."""
-        found = [read()]
-        while self.accept(between):
-            found.append(read())
-        return tuple(found)
 
     def integer(self, least: int = 0) -> int:
         """A number of digits alone."""

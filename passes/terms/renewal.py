@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tadc.dialect.evaluation_order import RegionScope, always_evaluated, schedule
+from tadc.dialect.evaluation_order import EvaluationWalk, RegionScope
 from tadc.frontend.deep import deep_recursion
-from tadc.frontend.limits import MAX_OPERATIONS, MAX_REGIONS, too_large
+from tadc.frontend.limits import MAX_OPERATIONS, too_large
 from tadc.frontend.literals import computed, literal
 from tadc.frontend.naming import first_free, is_legal
 from tadc.frontend.program import Definition, Program, called
@@ -29,7 +29,6 @@ from tadc.frontend.terms import (
     Term,
     Terms,
     integer_exponent,
-    type_in,
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.liveness import needed
@@ -47,7 +46,7 @@ def renewed(program: Program, folds: bool = False, spans: bool = True) -> Progra
         return _Renewal(program, folds, spans).program()
 
 
-class _Renewal:
+class _Renewal(EvaluationWalk[Term]):
     """Walks a program in the order of the writer of the dialect."""
 
     def __init__(self, program: Program, folds: bool, spans: bool) -> None:
@@ -55,7 +54,7 @@ class _Renewal:
         self.tensors = {t.name for t in (*program.arguments, *program.definitions)} | set(program.sizes)
         self.renamed: Mapping[str, Affine] = {}
         self.either: dict[tuple[str, frozenset[int]], Term] = {}
-        self.count = self.depth = 0
+        self.count = 0
 
     def program(self) -> Program:
         kept = needed(self.old.definitions)
@@ -69,61 +68,48 @@ class _Renewal:
         self.current = old
         names = zip(old.indices, indices, strict=True)
         self.renamed = {was: Affine.var(now) for was, now in names if was != now}
-        body = self.region(old.body, old.type, None)
+        body = self.evaluated(old.body, old.type, None)
         order = old.order and self.form(old.order)
         span = old.span if self.spans else None
         return replace(old, indices=tuple(indices), body=body, order=order, span=span).in_order()
 
-    def region(self, root: Term, type: str, outer: RegionScope | None) -> Term:
-        self.depth += 1
-        if self.depth > 2 * MAX_REGIONS:
-            raise too_large(f"more than {2 * MAX_REGIONS} sums and guards in each other")
-        scope = RegionScope(outer)
-        for term, wanted in schedule(root, type, scope):
-            self.term(term, wanted, scope)
-        self.depth -= 1
-        return self.term(root, type, scope)
+    def begin(self, term: Term) -> None:
+        self.count += 1
+        if self.count > MAX_OPERATIONS:
+            raise too_large(f"more than {MAX_OPERATIONS} operations, up to {called(self.current)}")
 
-    def term(self, old: Term, type: str, scope: RegionScope) -> Term:
-        found = scope.value(old, type)
-        if found is None:
-            natural = type_in(old, type)
-            found = self.made(old, type, scope) if natural == type else self.term(old, natural, scope)
-            scope.values[old.number, type] = found
-            self.count += 1
-            if self.count > MAX_OPERATIONS:
-                raise too_large(f"more than {MAX_OPERATIONS} operations, up to {called(self.current)}")
-        return found
+    def converted(self, value: Term, type: str) -> Term:
+        return value
 
-    def made(self, old: Term, type: str, scope: RegionScope) -> Term:
-        terms, span = self.terms, old.span if self.spans else None
-        match old:
+    def made(self, term: Term, type: str, scope: RegionScope[Term]) -> Term:
+        terms, span = self.terms, term.span if self.spans else None
+        match term:
             case Const():
-                return terms.const(literal(old.value, type), span)
+                return terms.const(literal(term.value, type), span)
             case IndexValue():
-                return terms.index(self.form(old.form), span)
+                return terms.index(self.form(term.form), span)
             case Read():
-                return terms.read(old.tensor, [self.form(form) for form in old.indices], type, span)
+                return terms.read(term.tensor, [self.form(form) for form in term.indices], type, span)
             case Apply():
-                below = [self.term(t, wanted, scope) for t, wanted in always_evaluated(old, type)]
-                if old.function == "pow" and isinstance(exponent := old.operands[1], Const):
+                below = self.below(term, type, scope)
+                if term.function == "pow" and isinstance(exponent := term.operands[1], Const):
                     # `x**2.0` is a power, `x**2` a product.
-                    value = exponent.value if integer_exponent(old) is not None else float(exponent.value)
+                    value = exponent.value if integer_exponent(term) is not None else float(exponent.value)
                     below[1:] = [terms.const(value, exponent.span if span else None)]
-                found = self.folded(old, below, type) if self.folds else None
-                return found or terms.apply(old.function, below, span)
+                found = self.folded(term, below, type) if self.folds else None
+                return found or terms.apply(term.function, below, span)
             case Reduce():
-                body = self.region(old.body, type, scope)
-                rows = self.rows(old.domain)
-                return terms.reduce(old.binders, rows, body, kind=old.kind, hints=old.hints, span=span)
+                body = self.evaluated(term.body, type, scope)
+                rows = self.rows(term.domain)
+                return terms.reduce(term.binders, rows, body, kind=term.kind, hints=term.hints, span=span)
             case Guard():
-                then, otherwise = (self.region(t, type, scope) for t in (old.then, old.otherwise))
-                return terms.guard(self.rows(old.conditions), then, otherwise, span)
+                then, otherwise = (self.evaluated(t, type, scope) for t in (term.then, term.otherwise))
+                return terms.guard(self.rows(term.conditions), then, otherwise, span)
             case Select():
-                below = [self.term(t, wanted, scope) for t, wanted in always_evaluated(old, type)]
-                return terms.select(old.relation, below[0], below[1], below[2], below[3], span)
+                below = self.below(term, type, scope)
+                return terms.select(term.relation, below[0], below[1], below[2], below[3], span)
             case _:
-                raise TypeError(f"no such term: {old}")
+                raise TypeError(f"no such term: {term}")
 
     def folded(self, old: Apply, below: list[Term], type: str) -> Term | None:
         """What is less than a function of these operands, but has the same value in this type."""
