@@ -14,7 +14,7 @@ from tadc.commands.warn import warn_of_zero_gradients
 from tadc.compiler.all_stages import LoweringStage, compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import resolve_wrt
-from tadc.compiler.run_passes import run_passes
+from tadc.compiler.run_passes import diagnostic_of, run_passes
 from tadc.compiler.stages import Compilation, show_module
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.program import Program
@@ -44,15 +44,12 @@ def read_module(source: Source) -> tuple[Any, list[Program]]:
 
 def programs_of(module: Any, source: Source) -> list[Program]:
     """The programs that a module holds; raises CompileError for a function that is none."""
-    from tadc.dialect.locations import place_of
     from tadc.dialect.program_reader import UnsupportedIR, read_program, tad_functions
 
     try:
         return [read_program(function) for function in tad_functions(module.operation)]
     except UnsupportedIR as problem:
-        place = place_of(problem.location)
-        label = Label(source.span_at(place)) if place else None
-        raise CompileError([Diagnostic("TAD0605", problem.message, label, source=source)]) from None
+        raise CompileError([diagnostic_of(problem, source)]) from None
 
 
 def check_ranges(program: Program, source: Source) -> None:

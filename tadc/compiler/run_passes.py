@@ -103,7 +103,7 @@ def rewrite_maps(
                         maps = item.rewrite(maps)
                 write_maps(function, before, maps)
         except UnsupportedIR as problem:
-            raise CompileError([_told(problem.message, problem.location, source)]) from None
+            raise CompileError([diagnostic_of(problem, source)]) from None
         found.append((function, maps))
     module.operation.verify()
     return found
@@ -118,17 +118,14 @@ def _run(manager: Any, module: Any, source: Source | None) -> None:
         except ir.MLIRError as error:
             if exceeded:
                 raise exceeded[0] from None
-            found = [_diagnostic(d, source) for d in error.error_diagnostics]
+            found = [diagnostic_of(d, source) for d in error.error_diagnostics]
             raise CompileError(found or [Diagnostic("TAD0605", str(error), source=source)]) from None
 
 
-def _diagnostic(problem: Any, source: Source | None) -> Diagnostic:
-    return _told(problem.message, problem.location, source)
-
-
-def _told(message: str, location: Any, source: Source | None) -> Diagnostic:
-    place = place_of(location)
-    made = Diagnostic("TAD0605", message, source=source)
+def diagnostic_of(problem: Any, source: Source | None) -> Diagnostic:
+    """A problem of ours or of MLIR (TAD0605), shown in a source where its location is in that, else named."""
+    place = place_of(problem.location)
+    made = Diagnostic("TAD0605", problem.message, source=source)
     if place is not None and source is not None and place.file == source.name:
         made.primary = Label(source.span_at(place))
     elif place is not None:
