@@ -22,6 +22,7 @@ from tadc.frontend.terms import (
     integer_exponent,
     join_types,
     operands,
+    reachable,
     type_in,
 )
 
@@ -111,10 +112,8 @@ def schedule(root: Term, type: str, scope: RegionScope[Value]) -> list[Wanted]:
     levels: dict[int, int] = {}
     for term, wanted in sorted(strict.values(), key=lambda w: w[0].number):
         is_region = isinstance(term, Reduce | Guard)
-        below = (
-            _reachable(term, levels) if is_region else [t.number for t, _ in always_evaluated(term, wanted)]
-        )
-        levels[term.number] = max((levels.get(n, 0) for n in below), default=0) + is_region
+        below = reachable(operands(term)) if is_region else (t for t, _ in always_evaluated(term, wanted))
+        levels[term.number] = max((levels.get(t.number, 0) for t in below), default=0) + is_region
     return sorted(strict.values(), key=lambda w: (levels[w[0].number], *_place(w[0])))
 
 
@@ -134,19 +133,3 @@ def always_evaluated(term: Term, type: str) -> list[Wanted]:
             return [(term.lhs, compared), (term.rhs, compared), (term.then, type), (term.otherwise, type)]
         case _:
             return []
-
-
-def _reachable(term: Term, among: dict[int, int]) -> list[int]:
-    """The nodes below a term, at any depth, that are in `among`."""
-    found: list[int] = []
-    seen: set[int] = set()
-    stack = list(operands(term))
-    while stack:
-        node = stack.pop()
-        if node.number in seen:
-            continue
-        seen.add(node.number)
-        if node.number in among:
-            found.append(node.number)
-        stack += operands(node)
-    return found

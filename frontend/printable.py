@@ -16,7 +16,18 @@ from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Program
 from tadc.frontend.said_domains import bounded, is_limit, looked_up, over_box, told_apart
-from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Reduce, Select, Term, Terms, operands
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Domain,
+    Guard,
+    IndexValue,
+    Reduce,
+    Term,
+    Terms,
+    bottom_up,
+    outside_regions,
+)
 from tadc.lattice.affine import Affine, Constraint, Lookup, at_least_zero
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
@@ -50,28 +61,14 @@ class TermSpeller:
 
     def __init__(self, terms: Terms, sizes: frozenset[str], shapes: Mapping[str, Shape]) -> None:
         self.terms, self.sizes, self.shapes = terms, sizes, shapes
-        self.places: dict[tuple[tuple[tuple[str, Affine], ...], Domain], int] = {}
-        self.memo: dict[tuple[int, int], Term] = {}
+        self.memo: dict[tuple[tuple[tuple[str, Affine], ...], Domain], dict[int, Term]] = {}
 
     def spell(self, term: Term, names: _Names, facts: Domain) -> Term:
-        """The term with its bound indices named anew, where the facts hold; iterative, for it may be deep."""
-        place = self._place(names, facts)
-        stack = [(term, False)]
-        while stack:
-            node, ready = stack.pop()
-            if (node.number, place) in self.memo:
-                continue
-            if not ready and isinstance(node, Apply | Select):
-                stack.append((node, True))
-                stack += [(t, False) for t in operands(node)]
-                continue
-            self.memo[node.number, place] = self._spell(node, names, facts)
-        return self.memo[term.number, place]
+        """The term with its bound indices named anew, where the facts hold."""
+        known = self.memo.setdefault((tuple(names.items()), facts), {})
+        return bottom_up(term, known, lambda t, below: self._spell(t, below, names, facts), outside_regions)
 
-    def _place(self, names: _Names, facts: Domain) -> int:
-        return self.places.setdefault((tuple(names.items()), facts), len(self.places))
-
-    def _spell(self, term: Term, names: _Names, facts: Domain) -> Term:
+    def _spell(self, term: Term, below: list[Term], names: _Names, facts: Domain) -> Term:
         match term:
             case Const(value=value):
                 return self._constant(value)
@@ -85,8 +82,6 @@ class TermSpeller:
             case Apply(function="neg", operands=(Const(value=value),)) if _is_signed(value):
                 return self._constant(-value)
             case _:
-                place = self._place(names, facts)
-                below = [self.memo[t.number, place] for t in operands(term)]
                 return self.terms.rebuild(term, below, lambda form: form.substitute(names))
 
     def _constant(self, value: int | float) -> Term:

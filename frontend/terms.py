@@ -144,6 +144,11 @@ def outside_reductions(term: Term) -> tuple[Term, ...]:
     return () if isinstance(term, Reduce) else term.below
 
 
+def outside_regions(term: Term) -> tuple[Term, ...]:
+    """The terms directly below that are evaluated where it is: none of a reduction or a condition."""
+    return () if isinstance(term, Reduce | Guard) else term.below
+
+
 def in_text_order(root: Term, below: Callable[[Term], Sequence[Term]] = operands) -> Iterator[Term]:
     """Every node that `below` leads to, once, each before those below it, from left to right."""
     seen: set[int] = set()

@@ -16,8 +16,9 @@ from tadc.frontend.terms import (
     Select,
     Term,
     Terms,
+    bottom_up,
     holds,
-    operands,
+    outside_regions,
 )
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.polyhedron import cleared, irredundant, is_empty, negation, not_implied, quotient, tightened
@@ -63,33 +64,22 @@ class Simplifier:
     terms: Terms
     values: ValueRanges = field(default_factory=ValueRanges)
     seen: Domain = ()
-    memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
+    memo: dict[Domain, dict[int, Term]] = field(default_factory=dict[Domain, dict[int, Term]])
 
     def __post_init__(self) -> None:
         self.algebra = Algebra(self.terms)
 
     def visit(self, term: Term, facts: Domain) -> Term:
-        """The simplified term, where the facts hold; iterative, for terms may be deep."""
-        stack = [(term, False)]
-        while stack:
-            node, ready = stack.pop()
-            key = (node.number, facts)
-            if key in self.memo:
-                continue
-            if not ready and isinstance(node, Apply | Select):
-                stack.append((node, True))
-                stack += [(t, False) for t in operands(node)]
-                continue
-            self.memo[key] = self.rewrite(node, facts)
-        return self.memo[term.number, facts]
+        """The simplified term, where the facts hold."""
+        known = self.memo.setdefault(facts, {})
+        return bottom_up(term, known, lambda t, below: self.rewrite(t, below, facts), outside_regions)
 
-    def rewrite(self, term: Term, facts: Domain) -> Term:
+    def rewrite(self, term: Term, below: list[Term], facts: Domain) -> Term:
         """A simpler term for one whose operands are simplified."""
         match term:
             case Apply():
-                return self.arithmetic(term, [self.memo[t.number, facts] for t in term.operands], facts)
+                return self.arithmetic(term, below, facts)
             case Select():
-                below = [self.memo[t.number, facts] for t in operands(term)]
                 return self.algebra.select(term.relation, *below, term.span)  # type: ignore[call-arg]
             case Guard():
                 return self.guard(term, facts)

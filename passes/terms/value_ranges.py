@@ -16,7 +16,20 @@ from itertools import product
 from tadc.frontend.conditions import NEGATED
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term, operands
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Domain,
+    Guard,
+    IndexValue,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    operands,
+    outside_regions,
+)
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied, is_empty, negation, not_implied
 from tadc.passes.terms.costs import COMPARED
@@ -115,25 +128,16 @@ class _RangeWalk:
     asking: frozenset[str] | None = None
     numbers: bool = False
     rows: dict[Constraint, None] = field(default_factory=dict[Constraint, None])
-    known: dict[tuple[int, Domain], ValueInterval] = field(
-        default_factory=dict[tuple[int, Domain], ValueInterval]
+    known: dict[Domain, dict[int, ValueInterval]] = field(
+        default_factory=dict[Domain, dict[int, ValueInterval]]
     )
 
     def visit(self, term: Term, facts: Domain) -> ValueInterval:
-        """The values of a term where the facts hold; iterative, for terms may be deep."""
-        stack = [(term, False)]
-        while stack:
-            node, ready = stack.pop()
-            if (node.number, facts) in self.known:
-                continue
-            if not ready and isinstance(node, Apply | Select):
-                stack.append((node, True))
-                stack += [(t, False) for t in operands(node)]
-                continue
-            self.known[node.number, facts] = self.values(node, facts)
-        return self.known[term.number, facts]
+        """The values of a term where the facts hold."""
+        known = self.known.setdefault(facts, {})
+        return bottom_up(term, known, lambda t, below: self.values(t, below, facts), outside_regions)
 
-    def values(self, node: Term, facts: Domain) -> ValueInterval:
+    def values(self, node: Term, below: list[ValueInterval], facts: Domain) -> ValueInterval:
         """The values of a term whose operands are done."""
         match node:
             case Const(value=value):
@@ -143,12 +147,12 @@ class _RangeWalk:
             case Read():
                 return self.read(node, facts)
             case Apply():
-                found = _applied(node, [self.known[t.number, facts] for t in node.operands])
+                found = _applied(node, below)
                 if found.is_nonnegative and not found.is_nonzero and self.is_never_left_out(node, facts):
                     return found._replace(nonzero=True)
                 return found
             case Select():
-                lhs, rhs, then, otherwise = (self.known[t.number, facts] for t in operands(node))
+                lhs, rhs, then, otherwise = below
                 if node.then is node.lhs:
                     then = _compared(lhs, node.relation, rhs)
                 if node.otherwise is node.lhs:
