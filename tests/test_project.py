@@ -262,21 +262,21 @@ def test_a_cloth_comes_to_rest() -> None:
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
-    "lattice": 4_190,
+    "lattice": 4_183,
     "frontend": 11_911,
     "dialect": 3_436,
-    "passes": 43_688,
+    "passes": 43_661,
     "passes/cpu": 1_508,
     "passes/derivatives": 4_872,
     "passes/gpu": 3_390,
     "passes/maps": 6_108,
-    "passes/nest": 9_331,
+    "passes/nest": 9_324,
     "passes/rewrites": 6_596,
     "passes/schedule": 4_338,
     "passes/supports": 2_094,
-    "passes/terms": 4_050,
+    "passes/terms": 4_030,
     "backend": 16_715,
-    "tadc": 26_494,
+    "tadc": 26_488,
     "tadc/apps": 8_942,
 }
 
