@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,20 +17,8 @@ class _Numbers(Floats):
 
     zero, one = 0.0, 1.0
 
-    def neg(self, x: float) -> float:
-        return -x
-
-    def add(self, x: float, y: float) -> float:
-        return x + y
-
-    def sub(self, x: float, y: float) -> float:
-        return x - y
-
-    def mul(self, x: float, y: float) -> float:
-        return x * y
-
-    def div(self, x: float, y: float) -> float:
-        return quotient(x, y)
+    neg, add, sub = staticmethod(operator.neg), staticmethod(operator.add), staticmethod(operator.sub)
+    mul, div = staticmethod(operator.mul), staticmethod(quotient)
 
     def safe(self, x: float, y: float) -> float:
         return self.apply("safe", x, y)

@@ -59,11 +59,7 @@ def _log(x: Any, *base: Any) -> Any:
 def _fsum(terms: Iterable[Any]) -> Any:
     held = list(terms)
     number = first_number(held)
-    return math.fsum(held) if number is None else number.apply("fsum", _sum_of, *held)
-
-
-def _sum_of(*terms: float) -> float:
-    return math.fsum(terms)
+    return math.fsum(held) if number is None else number.apply("fsum", lambda *x: math.fsum(x), *held)
 
 
 def _prod(factors: Iterable[Any], *, start: Any = 1) -> Any:
@@ -94,11 +90,7 @@ def _truncated(x: float) -> float:
 def _isclose(x: Any, y: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
     if first_number((x, y)) is None:
         return math.isclose(x, y, rel_tol=rel_tol, abs_tol=abs_tol)
-    return bool(x == y or abs(x - y) <= max(rel_tol * _larger(abs(x), abs(y)), abs_tol))
-
-
-def _larger(x: Any, y: Any) -> Any:
-    return x if x > y else y
+    return bool(x == y or abs(x - y) <= max(rel_tol * max(abs(x), abs(y)), abs_tol))
 
 
 _math: dict[str, Callable[..., Any]] = {

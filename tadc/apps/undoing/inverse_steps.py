@@ -23,7 +23,7 @@ from tadc.apps.undoing.solutions.programs import Programs
 from tadc.apps.undoing.solutions.roles import TANGENT, Naming, Role, RoledProgram
 from tadc.apps.undoing.solutions.triangles import Triangle
 from tadc.apps.undoing.solutions.undone import NoFormula, Part, composed, naming
-from tadc.apps.undoing.steps.step_chain import ChainReader, NoChain, Rule, choice
+from tadc.apps.undoing.steps.step_chain import ChainReader, Rule, choice
 from tadc.apps.undoing.steps.step_layout import StateLayout, layouts
 from tadc.apps.undoing.steps.step_lift import Lift
 from tadc.toolkit.language import (
@@ -48,13 +48,6 @@ _JUMPS = having("jumps")
 
 
 @dataclass(frozen=True)
-class NotInvertible:
-    """Why the steps of a recurrence are not undone by formulas."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
 class InverseSteps:
     """The steps of a recurrence backwards.
 
@@ -67,8 +60,8 @@ class InverseSteps:
     program: Program
 
 
-def inverse_steps(program: Program, name: str, axis: int | None = None) -> InverseSteps | NotInvertible:
-    """The steps of the recurrence `name` of a program backwards, or the reason why formulas do not say them.
+def inverse_steps(program: Program, name: str, axis: int | None = None) -> InverseSteps:
+    """The steps of the recurrence `name` of a program backwards. Raises NoFormula where none says them.
 
     Sizes must have values. Steps go along dimension `axis`; None is the one where they cost least. That a
     factor which is divided by is not 0, and how much of a state is lost to rounding, depends on values:
@@ -76,9 +69,9 @@ def inverse_steps(program: Program, name: str, axis: int | None = None) -> Inver
     """
     definition = next((d for d in program.definitions if d.name == name and d.order is not None), None)
     if definition is None:
-        return NotInvertible(f"`{name}` is no recurrence")
+        raise NoFormula(f"`{name}` is no recurrence")
     if program.sizes:
-        return NotInvertible(f"sizes have no values: {', '.join(program.sizes)}")
+        raise NoFormula(f"sizes have no values: {', '.join(program.sizes)}")
     form = _form_of(program, definition)
     reasons: list[str] = []
     found: list[tuple[int, InverseSteps]] = []
@@ -88,13 +81,13 @@ def inverse_steps(program: Program, name: str, axis: int | None = None) -> Inver
         try:
             plan = plan_of(*ChainReader(form, definition, layout).step())
             found.append((plan.cost, InverseSteps(layout, _backwards(form, layout, plan))))
-        except (NoChain, NoFormula) as problem:
+        except NoFormula as problem:
             reasons.append(str(problem))
         except CompileError as error:
             reasons.append(error.diagnostics[0].message)
     if not found:
         reasons = reasons or ["its states are not made one of the other by steps that are alike"]
-        return NotInvertible("; or ".join(dict.fromkeys(reasons)))
+        raise NoFormula("; or ".join(dict.fromkeys(reasons)))
     return min(found, key=lambda each: each[0])[1]
 
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tadc.apps.undoing.inverse_steps import InverseSteps, NotInvertible, inverse_steps
+from tadc.apps.undoing.inverse_steps import InverseSteps, inverse_steps
 from tadc.apps.undoing.solutions.roles import returning
+from tadc.apps.undoing.solutions.undone import NoFormula
 from tadc.apps.undoing.steps.step_layout import layouts
 from tadc.toolkit.language import (
     DEFAULT,
@@ -126,9 +127,10 @@ class _Backwards:
     def undo(self, definition: Definition) -> None:
         """Define the states of a recurrence backwards."""
         axis, *others = self.steps[definition.name]
-        found = inverse_steps(self.gradient, definition.name, None if others else axis)
-        if isinstance(found, NotInvertible):
-            raise CompileError([_refusal(definition, found.reason, self.gradient)])
+        try:
+            found = inverse_steps(self.gradient, definition.name, None if others else axis)
+        except NoFormula as problem:
+            raise CompileError([_refusal(definition, str(problem), self.gradient)]) from None
         names = self.last_states(definition, found)
         for made in found.program.definitions:
             wish = "back" if made.name == "states" else made.name

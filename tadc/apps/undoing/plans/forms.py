@@ -106,11 +106,9 @@ class Forms:
         names |= {name: f"n{n}" for n, name in enumerate(component.new)}
         between = [s.name for s in statements if s.name not in names]
         names |= {name: f"h{n}" for n, name in enumerate(between)}
-        read = self._read(statements)
-        parameters = list(dict.fromkeys(name for name in read.values() if name not in names))
+        parameters = [name for name in _read(statements) if name not in names]
         names |= {name: f"p{n}" for n, name in enumerate(parameters)}
-        own = names | {tensor: names[name] for tensor, name in read.items()}
-        made = [self._renamed(s, own, s.name in component.new) for s in statements]
+        made = [self._renamed(s, names, s.name in component.new) for s in statements]
         arrays = graph.program.index_arrays()
         arguments = [
             replace(arrays[name], name=names[name], span=None)
@@ -132,20 +130,19 @@ class Forms:
         own_names = {own: name for name, own in names.items()}
         return form, own_names | {name: own_names[new] for name, new in form.earlier.items()}
 
-    def _read(self, statements: Sequence[Definition]) -> dict[str, str]:
-        """The values by the tensors that statements read, in a fixed order."""
-        found: dict[str, str] = {}
-        for statement in statements:
-            for term in in_text_order(statement.body):
-                tensors = [term.tensor] if isinstance(term, Read) else []
-                tensors += [lookup.array for form in index_forms(term) for lookup in form.lookups()]
-                found |= {tensor: self.graph.names.get(tensor, tensor) for tensor in tensors}
-        return found
-
     def _renamed(self, statement: Definition, names: Mapping[str, str], is_new: bool) -> Definition:
         made = moved_definition(statement, self.terms, names)
         shape = self.graph.shapes[statement.name]
         return replace(made, shape=shape, is_output=is_new, cotangent_of="", pattern=None)
+
+
+def _read(statements: Sequence[Definition]) -> list[str]:
+    """The tensors that statements read, in a fixed order, each once."""
+    found: list[str] = []
+    for term in (term for statement in statements for term in in_text_order(statement.body)):
+        found += [term.tensor] if isinstance(term, Read) else []
+        found += [lookup.array for form in index_forms(term) for lookup in form.lookups()]
+    return list(dict.fromkeys(found))
 
 
 def positions(

@@ -30,7 +30,7 @@ class StatementGraph:
     """The statements through which the outputs depend on the arguments `inputs`.
 
     A statement is a definition; a value is an argument of `inputs` or what a statement makes, a tensor that
-    is whole or not there. A definition that only copies a value is another name of it: `names` says of which.
+    is whole or not there. A definition that only copies a value is that: statements read the value itself.
     `parameters` are definitions that the statements read and that depend on no input.
     """
 
@@ -39,7 +39,6 @@ class StatementGraph:
     outputs: tuple[str, ...]
     statements: tuple[Definition, ...]
     parameters: tuple[Definition, ...]
-    names: dict[str, str]
     reads: dict[str, tuple[str, ...]]
 
     @cached_property
@@ -56,7 +55,7 @@ class StatementGraph:
     @cached_property
     def parameter_program(self) -> Program:
         """The program of what the statements read that depends on no input."""
-        read = {self.names.get(n, n) for s in self.statements for n in tensors_read([s.body])}
+        read = tensors_read(s.body for s in self.statements)
         made = [replace(d, is_output=d.name in read) for d in self.parameters]
         return replace(self.program, definitions=needed(made))
 
@@ -72,31 +71,31 @@ class StatementGraph:
 
 def graph_of(program: Program, wrt: Sequence[str]) -> StatementGraph:
     """The graph of a program without size symbols, by the arguments `wrt`."""
-    types, shapes, names = program.types(), program.shapes(), dict[str, str]()
+    types, shapes, terms = program.types(), program.shapes(), program.terms
+    names, known = dict[str, str](), dict[int, Term]()
     active, kept = set(wrt), list[Definition]()
     reads: dict[str, tuple[str, ...]] = {}
+
+    def value(read: Read) -> Term | None:
+        return terms.reread(read, names[read.tensor]) if read.tensor in names else None
+
     for definition in program.definitions:
-        copied = _copied(definition)
-        source = names.get(copied, copied) if copied else None
+        if names:
+            definition = definition.with_body(terms.with_reads(definition.body, value, known))
+        source = _copied(definition)
         if source in active and (types[source], shapes[source]) == (definition.type, definition.shape):
             names[definition.name] = source
             continue
-        found = dict.fromkeys(names.get(r, r) for r in differentiable_reads(definition.body))
+        found = dict.fromkeys(differentiable_reads(definition.body))
         reads[definition.name] = tuple(name for name in found if name in active)
         if reads[definition.name]:
             active.add(definition.name)
         kept.append(definition)
     outputs = tuple(names.get(d.name, d.name) for d in program.outputs)
-    needed = _needed(kept, outputs, names)
-    return StatementGraph(
-        program,
-        tuple(wrt),
-        outputs,
-        tuple(d for d in needed if d.name in active),
-        tuple(d for d in needed if d.name not in active),
-        names,
-        reads,
-    )
+    left = needed([replace(d, is_output=d.name in outputs) for d in kept])
+    statements = tuple(d for d in left if d.name in active)
+    parameters = tuple(d for d in left if d.name not in active)
+    return StatementGraph(program, tuple(wrt), outputs, statements, parameters, reads)
 
 
 def differentiable_reads(body: Term) -> list[str]:
@@ -114,12 +113,3 @@ def differentiable(term: Term) -> tuple[Term, ...]:
 def _copied(definition: Definition) -> str | None:
     body = definition.body
     return body.tensor if isinstance(body, Read) and body.indices == definition.own else None
-
-
-def _needed(kept: Sequence[Definition], outputs: Sequence[str], names: dict[str, str]) -> list[Definition]:
-    wanted, found = set(outputs), list[Definition]()
-    for definition in reversed(kept):
-        if definition.name in wanted:
-            found.append(definition)
-            wanted.update(names.get(name, name) for name in tensors_read([definition.body]))
-    return found[::-1]

@@ -125,7 +125,7 @@ def _is_direct(pieces: Pieces) -> bool:
     return set(differentiable_reads(new.body)) <= {a.name for a in steps.arguments}
 
 
-@dataclass(frozen=True)
+@dataclass
 class BandRecurrence:
     """A recurrence along the last index of a tensor, in the direction in which `step` looks back."""
 
@@ -134,12 +134,24 @@ class BandRecurrence:
     name: str
     step: int
 
-    def read(self, name: str, distance: int) -> Term:
-        """The element of a tensor so many steps back."""
-        rank = len(self.pieces.form.shapes[self.like])
-        forms = [Affine.var(f"i{n}") for n in range(rank)]
-        forms[-1] = forms[-1] + self.step * distance
-        return self.pieces.terms.read(name, forms, self.pieces.form.types[self.like])
+    def __post_init__(self) -> None:
+        *front, self.extent = self.pieces.form.shapes[self.like]
+        self.index = f"i{len(front)}"
+        self.own = Affine.var(self.index)
+
+    def moved(self, term: Term, distance: int) -> Term:
+        """The term so many steps back."""
+        return self.pieces.terms.substitute(term, {self.index: self.own + self.step * distance})
+
+    def bare(self, term: Term, distance: int) -> Term:
+        """A term without the guard that holds where there is an element so many steps back."""
+        everywhere = Constraint(self.own), Constraint(self.extent - 1 - self.own)
+        return given(self.pieces.algebra, term, (*self.within(distance), *everywhere))
+
+    def within(self, distance: int) -> list[Constraint]:
+        """Where there is an element so many steps back."""
+        place = self.own + self.step * distance
+        return [Constraint(place if self.step < 0 else self.extent - 1 - place)]
 
     def definitions(
         self, right: Term, coefficients: Sequence[Term], pivot: Term
@@ -175,32 +187,6 @@ class BandRecurrence:
         total = self._ended(first, inside)
         return scaled, replace(pieces.define(self.name, self.like, total), order=self.own * -self.step)
 
-    def moved(self, term: Term, distance: int) -> Term:
-        """The term so many steps back."""
-        name = f"i{len(self.pieces.form.shapes[self.like]) - 1}"
-        return self.pieces.terms.substitute(term, {name: self.own + self.step * distance})
-
-    @property
-    def own(self) -> Affine:
-        """The index along which it runs."""
-        return Affine.var(f"i{len(self.pieces.form.shapes[self.like]) - 1}")
-
-    @property
-    def everywhere(self) -> Sequence[Constraint]:
-        """The bounds of the index."""
-        extent = self.pieces.form.shapes[self.like][-1]
-        return Constraint(self.own), Constraint(extent - 1 - self.own)
-
-    def bare(self, term: Term, distance: int) -> Term:
-        """A term without the guard that holds where there is an element so many steps back."""
-        return given(self.pieces.algebra, term, (*self.within(distance), *self.everywhere))
-
-    def within(self, distance: int) -> list[Constraint]:
-        """Where there is an element so many steps back."""
-        place = self.own + self.step * distance
-        extent = self.pieces.form.shapes[self.like][-1]
-        return [Constraint(place if self.step < 0 else extent - 1 - place)]
-
     def _ended(self, first: Term, quotients: Sequence[Term]) -> Term:
         """`first` less the products that there are; the last of a difference is that of the element before.
 
@@ -211,7 +197,8 @@ class BandRecurrence:
         for count in range(1, len(quotients) + 1):
             total = first
             for distance in range(count, 0, -1):
-                product = algebra.mul(factors[distance - 1], self.read(self.name, distance))
+                before = self.moved(self.pieces.read(self.name, self.like), distance)
+                product = algebra.mul(factors[distance - 1], before)
                 total = algebra.sub(total, product)
             found = algebra.guard(self.within(count), total, found)
         return found

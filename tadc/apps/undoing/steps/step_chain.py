@@ -19,6 +19,7 @@ from typing import TypeAlias
 from tadc.apps.undoing.plans.forms import ComponentForm
 from tadc.apps.undoing.plans.planned import Plan
 from tadc.apps.undoing.solutions.roles import returning
+from tadc.apps.undoing.solutions.undone import NoFormula
 from tadc.apps.undoing.steps.step_layout import MOST_PARTS, StateLayout, layouts
 from tadc.toolkit.language import (
     Affine,
@@ -48,10 +49,6 @@ Shape: TypeAlias = tuple[int, ...]
 Rule = Callable[[Sequence[Affine]], Term]
 
 
-class NoChain(Exception):
-    """Why a form is no chain."""
-
-
 @dataclass(frozen=True, eq=False)
 class FactorChain:
     """The factors of a form's Jacobian, each a plan.
@@ -76,7 +73,7 @@ def chains_of(form: ComponentForm, planner: Planner) -> list[FactorChain]:
     before = _upstream(form.program.definitions, made[0])
     for layout in layouts(made[0], form.shapes[made[0].name]):
         reader = ChainReader(form, made[0], layout)
-        with suppress(NoChain, CompileError):
+        with suppress(NoFormula, CompileError):
             start, step, end = reader.start(before), reader.step(), reader.end(before)
             found.append(FactorChain(form, layout, planner(*start), planner(*step), planner(*end)))
     return found
@@ -110,7 +107,7 @@ class ChainReader:
                 def rule(forms: Sequence[Affine]) -> Term:
                     part, at, element = self.layout.part_of(forms)
                     if not at.is_constant:
-                        raise NoChain("the start reads states of no given number")
+                        raise NoFormula("the start reads states of no given number")
                     return self.terms.read(f"f{at.constant}_{part}", element, self.type)
 
                 body = self.reread(body, rule)
@@ -129,7 +126,7 @@ class ChainReader:
                 other, at, element = self.layout.part_of(forms)
                 back = step + depth - at
                 if not back.is_constant or not 0 <= back.constant <= depth:
-                    raise NoChain("a step reads states of no given distance")
+                    raise NoFormula("a step reads states of no given distance")
                 name = f"{'a' if back.constant else 'b'}{back.constant}_{other}"
                 return self.terms.read(name, [step, *element], self.type)
 
@@ -150,10 +147,10 @@ class ChainReader:
 
         def rule(forms: Sequence[Affine]) -> Term:
             if not all(forms[n].is_constant for n in (self.layout.axis, *self.layout.split)):
-                raise NoChain("more than the last states are read")
+                raise NoFormula("more than the last states are read")
             part, at, element = self.layout.part_of(forms)
             if not at.is_constant or not last - self.layout.depth < at.constant <= last:
-                raise NoChain("more than the last states are read")
+                raise NoFormula("more than the last states are read")
             return self.terms.read(f"l{last - at.constant}_{part}", element, self.type)
 
         made: list[Definition] = []
@@ -223,13 +220,13 @@ class ChainReader:
         return reread(self.terms, root, {self.layout.name: rule})
 
     def ordered(self, definitions: Sequence[Definition]) -> list[Definition]:
-        """The definitions, each behind those that it reads. Raises NoChain where there is a circle."""
+        """The definitions, each behind those that it reads. Raises NoFormula where there is a circle."""
         waiting, found = list(definitions), list[Definition]()
         while waiting:
             left = {d.name for d in waiting}
             ready = [d for d in waiting if not (tensors_read([d.body]) & left) - {d.name}]
             if not ready:
-                raise NoChain("tensors of one state read each other in turns")
+                raise NoFormula("tensors of one state read each other in turns")
             found += ready
             waiting = [d for d in waiting if d not in ready]
         return found
@@ -241,9 +238,9 @@ class ChainReader:
         read = tensors_read(d.body for d in definitions) - have
         known = {a.name: a for a in self.form.program.arguments}
         if self.layout.name in read or not read <= known.keys():
-            raise NoChain("more than the last states are read behind it, or more than states in a step")
+            raise NoFormula("more than the last states are read behind it, or more than states in a step")
         if arguments and read & set(self.form.dying):
-            raise NoChain("the start is read in each step, or behind the recurrence")
+            raise NoFormula("the start is read in each step, or behind the recurrence")
         taken = [
             a for name, a in known.items() if name in read or (not arguments and name in self.form.dying)
         ]
