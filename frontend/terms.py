@@ -418,29 +418,14 @@ class Terms:
 
         `known` keeps what it makes of terms, by number, between calls.
         """
-        memo = {} if known is None else known
-        stack = [term]  # terms may be deeper than Python's stack
-        while stack:
-            node = stack[-1]
-            if node.number in memo:
-                stack.pop()
-                continue
-            if node.free.isdisjoint(names):
-                memo[node.number] = node
-                continue
-            waiting: list[Term] = []
-            for operand in node.below:
-                if operand.number not in memo:
-                    if operand.free.isdisjoint(names):
-                        memo[operand.number] = operand
-                    else:
-                        waiting.append(operand)
-            if waiting:
-                stack += waiting
-                continue
-            memo[node.number] = self.rebuild(node, [memo[t.number] for t in node.below], rule)
-            stack.pop()
-        return memo[term.number]
+
+        def below(node: Term) -> tuple[Term, ...]:
+            return () if node.free.isdisjoint(names) else node.below
+
+        def made(node: Term, below: list[Term]) -> Term:
+            return node if node.free.isdisjoint(names) else self.rebuild(node, below, rule)
+
+        return bottom_up(term, {} if known is None else known, made, below)
 
     def with_forms(self, term: Term, rule: Callable[[Affine], Affine]) -> Term:
         """Apply `rule` to every index form at and below a term."""
