@@ -61,11 +61,6 @@ def attributes_of(tensor: Argument | Definition | str, sizes: Sequence[str], con
     return ir.DictAttr.get(found)
 
 
-def sizes_of(function: Any) -> list[Any]:
-    """The index arguments of a function."""
-    return [a for a in function.regions[0].blocks[0].arguments if isinstance(a.type, ir.IndexType)]
-
-
 def element_type(type: Any, location: Any) -> str:
     """That of a tensor of floats; raises UnsupportedIR for another type."""
     if not isinstance(type, ir.RankedTensorType):

@@ -65,7 +65,7 @@ class _Op(Tad.Operation):
 
 
 def indices_of(op: Any) -> list[Any]:
-    """The block arguments of what makes a tensor that are its indices."""
+    """The block arguments that are indices: those of what makes a tensor, or the sizes of a function."""
     return [a for a in op.regions[0].blocks[0].arguments if isinstance(a.type, ir.IndexType)]
 
 

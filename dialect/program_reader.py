@@ -21,7 +21,7 @@ from tadc.dialect.region_reader import RegionReader
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.lexer import RESERVED
-from tadc.frontend.naming import first_free, is_legal
+from tadc.frontend.naming import distinct, first_free, is_legal
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Term
@@ -225,12 +225,9 @@ class _FunctionReader:
 
     def index_names(self, name: str, wishes: Sequence[str]) -> tuple[str, ...]:
         """The names of a definition's indices: distinct, and of no tensor."""
-        chosen: list[str] = []
-        for number, wish in enumerate(wishes):
-            fits = is_legal(wish) and wish not in self.taken and wish not in chosen
-            chosen.append(wish if fits else first_free(f"{name}_{number}", self.taken, chosen))
+        chosen = distinct(wishes, name, self.taken)
         self.spoken.update(chosen)
-        return tuple(chosen)
+        return chosen
 
     def copies(self) -> None:
         """Results that are values made before: in a module of a user, cse may have merged equal tensors."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Collection, Container, Iterable
 
 from tadc.frontend.lexer import RESERVED
 
@@ -22,3 +22,12 @@ def first_free(wish: str, *taken: Container[str]) -> str:
         number += 1
         name = f"{wish}_{number}"
     return name
+
+
+def distinct(wishes: Iterable[str], otherwise: str, taken: Collection[str]) -> tuple[str, ...]:
+    """Names as they are wished, where these are legal and new, else `f_0`, … by their places."""
+    chosen: list[str] = []
+    for number, wish in enumerate(wishes):
+        fits = is_legal(wish) and wish not in taken and wish not in chosen
+        chosen.append(wish if fits else first_free(f"{otherwise}_{number}", taken, chosen))
+    return tuple(chosen)

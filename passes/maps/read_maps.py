@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tadc.dialect.declarations import Declarations, sizes_of
+from tadc.dialect.declarations import Declarations
 from tadc.dialect.index_maps import extents_over, parse_over
 from tadc.dialect.index_reader import IndexReader, exponent_of, kind_of
 from tadc.dialect.locations import UnsupportedIR, name_of, place_of
@@ -55,7 +55,7 @@ class _MapReader(IndexReader):
 
     def read(self) -> MapFunction:
         """The whole function."""
-        function, sizes = self.function, sizes_of(self.function)
+        function, sizes = self.function, indices_of(self.function)
         block = function.regions[0].blocks[0]
         names = [self.names.new(name_of(size.location) or "n") for size in sizes]
         self.indices = {value: Affine.var(name) for value, name in zip(sizes, names, strict=True)}

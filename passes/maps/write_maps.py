@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Sequence
 
-from tadc.dialect.declarations import sizes_of
 from tadc.dialect.locations import labelled
 from tadc.dialect.mlir import ir
 from tadc.dialect.op_writer import OpWriter
+from tadc.dialect.ops import indices_of
 from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.buffers import location_of, maps_of
 from tadc.passes.maps.map import (
@@ -73,7 +73,7 @@ class MapWriter(OpWriter):
         operations = [op.operation for op in block.operations]
         self.end = operations[-1]
         self.point = ir.InsertionPoint(self.end)
-        self.indices = ChainMap(dict(zip(known.sizes, sizes_of(function), strict=True)))
+        self.indices = ChainMap(dict(zip(known.sizes, indices_of(function), strict=True)))
         arguments = [value for value in block.arguments if not isinstance(value.type, ir.IndexType)]
         self.tensors = dict(zip((a.name for a in known.arguments), arguments, strict=True))
         for item, op in zip(known.maps, maps_of(function), strict=True):

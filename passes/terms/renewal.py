@@ -15,7 +15,7 @@ from tadc.dialect.evaluation_order import EvaluationWalk, RegionScope
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.limits import MAX_OPERATIONS, too_large
 from tadc.frontend.literals import computed, literal
-from tadc.frontend.naming import first_free, is_legal
+from tadc.frontend.naming import distinct
 from tadc.frontend.program import Definition, Program, called
 from tadc.frontend.terms import (
     Apply,
@@ -61,17 +61,14 @@ class _Renewal(EvaluationWalk[Term]):
         return replace(self.old, definitions=tuple(map(self.definition, kept)), terms=self.terms)
 
     def definition(self, old: Definition) -> Definition:
-        indices: list[str] = []
-        for number, wish in enumerate(old.indices):
-            fits = is_legal(wish) and wish not in self.tensors and wish not in indices
-            indices.append(wish if fits else first_free(f"{old.name}_{number}", self.tensors, indices))
+        indices = distinct(old.indices, old.name, self.tensors)
         self.current = old
         names = zip(old.indices, indices, strict=True)
         self.renamed = {was: Affine.var(now) for was, now in names if was != now}
         body = self.evaluated(old.body, old.type, None)
         order = old.order and self.form(old.order)
         span = old.span if self.spans else None
-        return replace(old, indices=tuple(indices), body=body, order=order, span=span).in_order()
+        return replace(old, indices=indices, body=body, order=order, span=span).in_order()
 
     def begin(self, term: Term) -> None:
         self.count += 1

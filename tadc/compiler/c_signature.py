@@ -101,12 +101,13 @@ class CSignature:
 
 def signature_of(function: Any, maps: MapFunction) -> CSignature:
     """The signature of a function of the `tad` dialect, whose maps these are."""
-    from tadc.dialect.declarations import Declarations, sizes_of
+    from tadc.dialect.declarations import Declarations
+    from tadc.dialect.ops import indices_of
     from tadc.dialect.program_reader import names_of
     from tadc.passes.maps.memory_of_tensors import memory_of
 
     given, returned = names_of(function)
-    memory, indices = memory_of(maps), sizes_of(function)
+    memory, indices = memory_of(maps), indices_of(function)
     named = list(zip(function.regions[0].blocks[0].arguments, given, strict=True))
     tensors = [name for value, name in named if value not in indices]
     sizes = tuple(name for value, name in named if value in indices)

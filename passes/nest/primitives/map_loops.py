@@ -221,13 +221,7 @@ def peel(nest: Nest, steps: Sequence[Peel]) -> Nest:
 
 def _peeled(body: Body, wanted: Mapping[str, Peel]) -> Body:
     """A body with the loops of some indices in parts."""
-
-    def rule(statement: Statement) -> Body | None:
-        if isinstance(statement, For) and statement.index in wanted:
-            return _parts_of(statement, wanted[statement.index], wanted)
-        return None
-
-    return rw.rewritten(body, rule)
+    return rw.rewrite_loops(body, wanted, lambda loop: _parts_of(loop, wanted[loop.index], wanted))
 
 
 def _parts_of(loop: For, step: Peel, wanted: Mapping[str, Peel]) -> Body:
@@ -331,13 +325,9 @@ def reorder(nest: Nest, step: Reorder) -> Nest:
 
 def _arranged(body: Body, place: Mapping[str, int]) -> Body:
     """A body with its loops in order."""
-
-    def rule(statement: Statement) -> Body | None:
-        if isinstance(statement, For) and statement.index in place:
-            return _sunk(replace(statement, body=_arranged(statement.body, place)), place)
-        return None
-
-    return rw.rewritten(body, rule)
+    return rw.rewrite_loops(
+        body, place, lambda loop: _sunk(replace(loop, body=_arranged(loop.body, place)), place)
+    )
 
 
 def _sunk(loop: For, place: Mapping[str, int]) -> Body:

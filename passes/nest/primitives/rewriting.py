@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -35,15 +35,15 @@ def rewritten(body: Body, rule: Callable[[Statement], Body | None]) -> Body:
     return tuple(made)
 
 
-def rewrite_loops(body: Body, index: str, rule: Callable[[For], Body]) -> Body:
-    """The body with each loop of an index replaced."""
-    return rewritten(body, lambda s: rule(s) if isinstance(s, For) and s.index == index else None)
+def rewrite_loops(body: Body, indices: Collection[str], rule: Callable[[For], Body]) -> Body:
+    """The body with each loop of some indices replaced."""
+    return rewritten(body, lambda s: rule(s) if isinstance(s, For) and s.index in indices else None)
 
 
 def with_loops(nest: Nest, index: str, rule: Callable[[For], Body]) -> Nest:
     """The nest with each loop of an index replaced. Raises DoesNotFit where there is none."""
     check_loops(nest, [index])
-    return replace(nest, body=rewrite_loops(nest.body, index, rule))
+    return replace(nest, body=rewrite_loops(nest.body, [index], rule))
 
 
 def rewrite_computes(body: Body, rule: Callable[[Compute], Compute]) -> Body:

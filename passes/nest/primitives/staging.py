@@ -81,20 +81,15 @@ def stage(nest: Nest, step: Step) -> Nest:
     if not reads:
         raise DoesNotFit(f"no reduction reads `{step.read}`")
     fold, load = reads[0]
-    name, done = rw.room_name(nest, load.tensor), False
+    name = rw.room_name(nest, load.tensor)
 
     def staged(body: Body) -> Body:
-        nonlocal done
-        done = True
         names, rest = _leading(body)
         return (*names, *_Staging(nest, (*names, *rest), step, fold, load, name).staged(rest))
 
     if not step.inside:
         return replace(nest, body=staged(nest.body))
-    body = rw.rewrite_loops(nest.body, step.inside, lambda loop: (replace(loop, body=staged(loop.body)),))
-    if not done:
-        raise DoesNotFit(f"there is no loop `{step.inside}`")
-    return replace(nest, body=body)
+    return rw.with_loops(nest, step.inside, lambda loop: (replace(loop, body=staged(loop.body)),))
 
 
 def _leading(body: Body) -> tuple[Body, Body]:
