@@ -61,6 +61,11 @@ def attributes_of(tensor: Argument | Definition | str, sizes: Sequence[str], con
     return ir.DictAttr.get(found)
 
 
+def indices_of(op: Any) -> list[Any]:
+    """The block arguments that are indices: those of what makes a tensor, or the sizes of a function."""
+    return [a for a in op.regions[0].blocks[0].arguments if isinstance(a.type, ir.IndexType)]
+
+
 def element_type(type: Any, location: Any) -> str:
     """That of a tensor of floats; raises UnsupportedIR for another type."""
     if not isinstance(type, ir.RankedTensorType):

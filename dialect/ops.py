@@ -64,11 +64,6 @@ class _Op(Tad.Operation):
         return checks.verify(self.operation, self.rules)
 
 
-def indices_of(op: Any) -> list[Any]:
-    """The block arguments that are indices: those of what makes a tensor, or the sizes of a function."""
-    return [a for a in op.regions[0].blocks[0].arguments if isinstance(a.type, ir.IndexType)]
-
-
 def own_tensor(op: Any) -> Any:
     """The block argument that stands for the tensor itself."""
     return list(op.regions[0].blocks[0].arguments)[-1]

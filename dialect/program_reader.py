@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tadc.dialect.declarations import Declarations, element_type
+from tadc.dialect.declarations import Declarations, element_type, indices_of
 from tadc.dialect.index_maps import extents_over, parse_over
 from tadc.dialect.locations import UnsupportedIR, name_of, place_of
 from tadc.dialect.mlir import ir
-from tadc.dialect.ops import MAPS, indices_of, own_tensor
+from tadc.dialect.ops import MAPS, own_tensor
 from tadc.dialect.region_reader import RegionReader
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import Shape, as_form, extent

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tadc.dialect.declarations import Declarations
+from tadc.dialect.declarations import Declarations, indices_of
 from tadc.dialect.index_maps import extents_over, parse_over
 from tadc.dialect.index_reader import IndexReader, exponent_of, kind_of
 from tadc.dialect.locations import UnsupportedIR, name_of, place_of
 from tadc.dialect.mlir import ir
-from tadc.dialect.ops import indices_of, own_tensor
+from tadc.dialect.ops import own_tensor
 from tadc.dialect.scalar_ops import FUNCTION_OF, INTEGER_POWER, RELATION_OF
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import allowed

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Sequence
 
+from tadc.dialect.declarations import indices_of
 from tadc.dialect.locations import labelled
 from tadc.dialect.mlir import ir
 from tadc.dialect.op_writer import OpWriter
-from tadc.dialect.ops import indices_of
 from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.buffers import location_of, maps_of
 from tadc.passes.maps.map import (

@@ -101,8 +101,7 @@ class CSignature:
 
 def signature_of(function: Any, maps: MapFunction) -> CSignature:
     """The signature of a function of the `tad` dialect, whose maps these are."""
-    from tadc.dialect.declarations import Declarations
-    from tadc.dialect.ops import indices_of
+    from tadc.dialect.declarations import Declarations, indices_of
     from tadc.dialect.program_reader import names_of
     from tadc.passes.maps.memory_of_tensors import memory_of
 
