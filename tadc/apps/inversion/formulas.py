@@ -107,14 +107,11 @@ class _Formula:
         made = self._definitions(spoken, pivots)
         wanted = {spoken[inner] for inner in pivots.values()}
         total = log_sum(self.terms, [d for d in made if d.name in wanted])
-        type = self._type()
+        types = self.plan.graph.program.types()
+        type = join_types(types[name] for name in self.plan.inputs) or DEFAULT
         return self._program((), [*made, Definition(self.total, type, (), (), total)])
 
     # -- names -------------------------------------------------------------------------------------
-
-    def _type(self) -> str:
-        types = self.plan.graph.program.types()
-        return join_types(types[name] for name in self.plan.inputs) or DEFAULT
 
     def _spoken(self) -> dict[str, str]:
         """The names of tensors by those in the composed program."""

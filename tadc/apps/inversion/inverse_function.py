@@ -288,6 +288,3 @@ def _residual(pairs: Sequence[tuple[Array, Array]]) -> float:
     error = sum(float(np.sum(np.square(np.asarray(a, float) - b))) for a, b in pairs)
     size = sum(float(np.sum(np.square(np.asarray(b, float)))) for _, b in pairs)
     return float(np.sqrt(error / size)) if size else float(np.sqrt(error))
-
-
-__all__ = ["Checked", "Inverse", "inverse"]

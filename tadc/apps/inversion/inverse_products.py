@@ -69,6 +69,3 @@ class SolvedProduct:
     def refused(self) -> CompileError:
         """Why this is no function of the language."""
         return self._reason()
-
-
-__all__ = ["ProgramProduct", "SolvedProduct"]

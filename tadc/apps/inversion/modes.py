@@ -113,6 +113,3 @@ class Modes:
             else:
                 undone.insert(0, self.kernels.call(*((c.programs.inverse, c.role) for c in reversed(group))))
         return [*values, *undone]
-
-
-__all__ = ["Modes"]

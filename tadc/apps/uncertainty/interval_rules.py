@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
 
 from tadc.toolkit.language import (
     APPLIED,
@@ -261,10 +262,8 @@ def _mod(x: Bounds, y: Bounds) -> Bounds:
 
 
 def _hypot(*operands: Bounds) -> Bounds:
-    total = (0.0, 0.0)
-    for x in operands:
-        total = _add(total, _whole_power(x, 2))
-    return bounds_of("sqrt", (max(0.0, total[0]), total[1]))
+    low, high = _sum(*(_whole_power(x, 2) for x in operands))
+    return bounds_of("sqrt", (max(0.0, low), high))
 
 
 def _copysign(x: Bounds, y: Bounds) -> Bounds:
@@ -275,10 +274,7 @@ def _copysign(x: Bounds, y: Bounds) -> Bounds:
 
 
 def _sum(*terms: Bounds) -> Bounds:
-    total = (0.0, 0.0)
-    for term in terms:
-        total = _add(total, term)
-    return total
+    return reduce(_add, terms, (0.0, 0.0))
 
 
 def _square(x: Bounds) -> Bounds:

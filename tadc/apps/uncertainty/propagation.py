@@ -180,6 +180,3 @@ def _monte_carlo(
         _u=u,
         _cov=cov,
     )
-
-
-__all__ = ["propagate"]

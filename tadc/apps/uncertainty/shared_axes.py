@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tadc.toolkit.language import Affine, Definition, Program, Read, as_form, reachable
+from tadc.toolkit.language import Program, Read, as_form, reachable
 
 
 def shared_axes(program: Program) -> list[tuple[str, ...]]:
@@ -22,15 +20,10 @@ def shared_axes(program: Program) -> list[tuple[str, ...]]:
             break
         alike = {a.name for a in program.arguments if [as_form(size) for size in a.shape[:p]] == front}
         for d in definitions:
-            own = [Affine.var(i) for i in d.indices[:p]]
-            for read in _reads(d):
-                if list(read.indices[:p]) != own:
+            for read in reachable([d.body]):
+                if isinstance(read, Read) and read.indices[:p] != d.own[:p]:
                     alike.discard(read.tensor)
                     if read.tensor in {e.name for e in definitions}:
                         return found
         found.append(tuple(a.name for a in program.arguments if a.name in alike))
     return found
-
-
-def _reads(definition: Definition) -> Sequence[Read]:
-    return [term for term in reachable([definition.body]) if isinstance(term, Read)]

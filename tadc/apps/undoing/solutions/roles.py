@@ -74,8 +74,9 @@ class RoledProgram:
 
     def only(self, kind: RoleKind) -> RoledProgram:
         """The program of the results of one kind."""
-        wanted = [d.name for d in self.program.outputs if self.role(d.name).kind == kind]
-        return replace(self, program=with_results(self.program, wanted))
+        made = self.program
+        kept = returning(made.definitions, [d.name for d in made.outputs if self.role(d.name).kind == kind])
+        return replace(self, program=program_of(kept, made.arguments, made.terms))
 
 
 def program_of(definitions: Sequence[Definition], known: Iterable[Argument], terms: Terms) -> Program:
@@ -88,8 +89,3 @@ def program_of(definitions: Sequence[Definition], known: Iterable[Argument], ter
 def returning(definitions: Iterable[Definition], results: Collection[str]) -> list[Definition]:
     """The definitions, of which these are the results."""
     return [replace(d, is_output=d.name in results) for d in definitions]
-
-
-def with_results(program: Program, results: Collection[str]) -> Program:
-    """The program of some of its tensors as the results."""
-    return program_of(returning(program.definitions, results), program.arguments, program.terms)

@@ -99,19 +99,14 @@ class ChainReader:
 
     def start(self, before: Sequence[Definition]) -> Inverted:
         """The first states, of what dies."""
-        made = returning(before, ())
-        for state in range(self.layout.depth):
-            for part in range(len(self.layout.parts)):
-                body = self.body(part, Affine.const(state), ())
+        made, last = returning(before, ()), self.layout.length - 1
 
-                def rule(forms: Sequence[Affine]) -> Term:
-                    part, at, element = self.layout.part_of(forms)
-                    if not at.is_constant:
-                        raise NoFormula("the start reads states of no given number")
-                    return self.terms.read(f"f{at.constant}_{part}", element, self.type)
+        def named(at: Affine) -> str:
+            return f"f{_number(at, last, 'the start reads states of no given number')}"
 
-                body = self.reread(body, rule)
-                made.append(self.definition(f"f{state}_{part}", body))
+        for name, (state, part) in self.layout.states("f", range(self.layout.depth)).items():
+            body = self.body(part, Affine.const(state), ())
+            made.append(self.definition(name, self.reread(body, named)))
         return self.program(self.ordered(made), (), ()), self.form.dying
 
     def step(self) -> Inverted:
@@ -119,19 +114,14 @@ class ChainReader:
         depth, parts = self.layout.depth, range(len(self.layout.parts))
         step = Affine.var("step")
         known = box(("step",), (self.layout.count,))
-        found: list[Term] = []
-        for part in parts:
 
-            def rule(forms: Sequence[Affine]) -> Term:
-                other, at, element = self.layout.part_of(forms)
-                back = step + depth - at
-                if not back.is_constant or not 0 <= back.constant <= depth:
-                    raise NoFormula("a step reads states of no given distance")
-                name = f"{'a' if back.constant else 'b'}{back.constant}_{other}"
-                return self.terms.read(name, [step, *element], self.type)
+        def named(at: Affine) -> str:
+            back = _number(step + depth - at, depth, "a step reads states of no given distance")
+            return f"{'a' if back else 'b'}{back}"
 
-            found.append(self.reread(self.body(part, step + depth, known), rule))
-        bodies = self.shared(found)
+        bodies = self.shared(
+            [self.reread(self.body(part, step + depth, known), named, step) for part in parts]
+        )
         whole = [step, *self.own]
         made = self.ordered([self.definition(f"b0_{n}", body, batch=True) for n, body in enumerate(bodies)])
         for k, part in self.layout.states("a", range(depth - 1, 0, -1)).values():
@@ -145,13 +135,8 @@ class ChainReader:
         gone = {d.name for d in before} | {self.layout.name}
         last = self.layout.length - 1
 
-        def rule(forms: Sequence[Affine]) -> Term:
-            if not all(forms[n].is_constant for n in (self.layout.axis, *self.layout.split)):
-                raise NoFormula("more than the last states are read")
-            part, at, element = self.layout.part_of(forms)
-            if not at.is_constant or not last - self.layout.depth < at.constant <= last:
-                raise NoFormula("more than the last states are read")
-            return self.terms.read(f"l{last - at.constant}_{part}", element, self.type)
+        def named(at: Affine) -> str:
+            return f"l{_number(last - at, self.layout.depth - 1, 'more than the last states are read')}"
 
         made: list[Definition] = []
         for definition in self.form.program.definitions:
@@ -161,7 +146,7 @@ class ChainReader:
                 extents = dict(zip(definition.indices, shape, strict=True))
                 body = chosen(self.terms, definition.body, self.layout, extents)
                 body = Simplifier(self.terms).visit(body, box(definition.indices, shape))
-                made.append(replace(definition, body=self.reread(body, rule)))
+                made.append(replace(definition, body=self.reread(body, named)))
         arguments = tuple(self.layout.states("l", range(self.layout.depth - 1, -1, -1)))
         return self.program(made, arguments, ()), arguments
 
@@ -215,8 +200,15 @@ class ChainReader:
             order = self.recurrence.order.substitute(gone)
         return Definition(name, self.type, (self.layout.count, *shape), ("step", *indices), body, order=order)
 
-    def reread(self, root: Term, rule: Rule) -> Term:
-        """The term with others in the place of reads of the recurrence."""
+    def reread(self, root: Term, named: Callable[[Affine], str], *front: Affine) -> Term:
+        """The term with tensors of states, `named` by their numbers, in the place of the recurrence."""
+
+        def rule(forms: Sequence[Affine]) -> Term:
+            if not all(forms[n].is_constant for n in self.layout.split):
+                raise NoFormula("a part of a state is read that has no given number")
+            part, state, element = self.layout.part_of(forms)
+            return self.terms.read(f"{named(state)}_{part}", [*front, *element], self.type)
+
         return reread(self.terms, root, {self.layout.name: rule})
 
     def ordered(self, definitions: Sequence[Definition]) -> list[Definition]:
@@ -245,6 +237,13 @@ class ChainReader:
             a for name, a in known.items() if name in read or (not arguments and name in self.form.dying)
         ]
         return Program((*arguments, *taken), tuple(definitions), self.terms)
+
+
+def _number(form: Affine, most: int, reason: str) -> int:
+    """A form that is a number from 0 to `most`. Raises NoFormula for others."""
+    if not form.is_constant or not 0 <= form.constant <= most:
+        raise NoFormula(reason)
+    return form.constant
 
 
 def chosen(terms: Terms, body: Term, layout: StateLayout, extents: Mapping[str, int]) -> Term:
