@@ -155,9 +155,6 @@ class HostKernel:
         none: list[Array | None] = [None] * len(plan.outputs)
         return self._run_into(plan, inputs, none if out is None else given_outputs(plan.outputs, out))
 
-    def _sizes_in(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in kwargs.items() if name in self.sizes.known}
-
     def _that_fits(self, plan: _Plan) -> _Plan:
         """The plan, or that of a version which takes less memory where there is not enough.
 
@@ -204,7 +201,8 @@ class HostKernel:
             index_arrays, made_of_them, is_long = looked
             cutting = self.cutting.kernel() if is_long else None
             if cutting is not None:
-                return cutting(plan.indices.related(args, index_arrays), self._sizes_in(kwargs), out)
+                untold = {name: plan.known[name] for name in self._untold}
+                return cutting(plan.indices.related(args, index_arrays), untold, out)
             args = plan.indices.placed(args, index_arrays, made_of_them)
         if out is None:
             new = plan.new

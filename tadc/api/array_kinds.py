@@ -39,7 +39,15 @@ def is_plain(value: Any) -> bool:
     return True
 
 
-def are_plain(out: Any) -> bool:
+def are_foreign(args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> bool:
+    """Whether an argument of a call, or an array of `out=`, is of another library than NumPy."""
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if type(value) not in PLAIN and not is_plain(value):
+            return True
+    return out is not None and not _are_plain(out)
+
+
+def _are_plain(out: Any) -> bool:
     """Whether the arrays of `out=` are plain, all of them where it gives several."""
     if isinstance(out, _CONTAINERS):
         values = cast("Sequence[Any]", out.values() if isinstance(out, dict) else out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tadc.api.array_kinds import PLAIN, OnHost, are_plain, is_plain, on_gpu
+from tadc.api.array_kinds import OnHost, are_foreign, on_gpu
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.python_names import result_type
 from tadc.caller.boundary import leaving
@@ -53,12 +53,8 @@ class Compiled:
                 found = self.again(args, kwargs, out)
                 if found is not None:
                     return found
-            for value in (*args, *kwargs.values()) if kwargs else args:
-                if type(value) not in PLAIN and not is_plain(value):
-                    return self._run_foreign(args, kwargs, out)
-            if out is not None and not are_plain(out):
-                return self._run_foreign(args, kwargs, out)
-            return self.run(args, kwargs, out)
+            is_on_host = are_foreign(args, kwargs, out) and not on_gpu(args, kwargs)
+            return (self.run_on_host if is_on_host else self.run)(args, kwargs, out)
         except Exception as error:
             leaving(error)
             raise
@@ -75,31 +71,20 @@ class Compiled:
         found = self._anew(args, kwargs, out)
         return self._result(*found) if self._result else found[0]
 
-    def _run_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
-        if on_gpu(args, kwargs):
-            return self.run(args, kwargs, out)
-        return self.run_on_host(args, kwargs, out)
-
     def run_on_host(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         """Evaluate on arrays of other libraries; results are arrays of theirs, as `OnHost` says.
 
         Sparse arrays stand for what they store and where, as `SparseCall` says.
         """
+        kernel, sparse = self.kernel, None
         if any(map(is_sparse, (*args, *kwargs.values()))):
-            return self._run_sparse(args, kwargs, out)
-        call = OnHost([p.name for p in self.kernel.inputs], args, kwargs, out)
-        found = self.kernel(call.args, call.kwargs, call.out)
-        results = call.results([p.name for p in self.kernel.outputs], found)
-        return self._result(*results) if self._result else results[0]
+            from tadc.api.sparse_arguments import sparse_call
 
-    def _run_sparse(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
-        """Evaluate on sparse arrays, among others."""
-        from tadc.api.sparse_arguments import sparse_call
-
-        kernel = self.kernel
-        sparse = sparse_call(kernel, args, kwargs)
-        call = OnHost([p.name for p in kernel.inputs], sparse.args, sparse.kwargs, out)
+            sparse = sparse_call(kernel, args, kwargs)
+            args, kwargs = sparse.args, sparse.kwargs
+        call = OnHost([p.name for p in kernel.inputs], args, kwargs, out)
         found = kernel(call.args, call.kwargs, call.out)
         results = call.results([p.name for p in kernel.outputs], found)
-        results = [sparse.result(p, array) for p, array in zip(kernel.outputs, results, strict=True)]
+        if sparse is not None:
+            results = [sparse.result(p, array) for p, array in zip(kernel.outputs, results, strict=True)]
         return self._result(*results) if self._result else results[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from tadc.api.array_kinds import PLAIN, are_plain, is_plain, on_gpu, shape_of
+from tadc.api.array_kinds import are_foreign, on_gpu, shape_of
 from tadc.api.bug_scripts import add_note, calling, compiling, noted, reading
 from tadc.api.call_versions import adapt_to_calls
 from tadc.api.framework_views import JAX, TORCH
@@ -316,10 +316,7 @@ class Function:
                 found = self._again(args, kwargs, out)
                 if found is not None:
                     return found
-            for value in (*args, *kwargs.values()) if kwargs else args:
-                if type(value) not in PLAIN and not is_plain(value):
-                    return self._called_with_foreign(args, kwargs, out)
-            if out is not None and not are_plain(out):
+            if are_foreign(args, kwargs, out):
                 return self._called_with_foreign(args, kwargs, out)
             compiled = self._compiled or self.compiled()
             self._again = compiled.again

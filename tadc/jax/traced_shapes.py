@@ -12,7 +12,7 @@ from typing import Any
 
 from jax import dtypes
 
-from tadc.backend.runtime.call_messages import declared, shape_problem
+from tadc.backend.runtime.call_messages import declared
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import Numbers, lengths
@@ -50,10 +50,6 @@ class Shapes:
 
     def sizes(self, shapes: tuple[Shape, ...], given: Mapping[str, int] | None = None) -> Mapping[str, Any]:
         """The values of all size symbols, of which some are given. Raises ArgumentError as `results`."""
-        pairs = list(zip(self.inputs, shapes, strict=True))
-        problems = [shape_problem(p, shape) for p, shape in pairs]
-        if any(problems):
-            raise ArgumentError([problem for problem in problems if problem])
         if is_known(shapes):
             return self.symbols.values(shapes, given or {})
         return self.symbols.list.values(lengths(shapes), {}, Numbers[Any]())

@@ -67,7 +67,7 @@ def header_text(unit: NativeUnit, version: str) -> str:
         "",
         "#ifndef TADC_ABI",
         f"#define TADC_ABI {ABI} /* what the comment above promises */",
-        *(f"#define {status.name} {status.number} /* {status.about} */" for status in STATUSES),
+        *(f"#define {status.name} {status.number} /* {status} */" for status in STATUSES),
         "#endif",
         f"#if TADC_ABI != {ABI}",
         '#error "headers of different versions of the ABI"',

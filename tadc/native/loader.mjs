@@ -46,16 +46,18 @@ async function bytesOf(source) {
     return isPath ? (await import("node:fs/promises")).readFile(source) : (await fetch(source)).arrayBuffer();
 }
 
-// Which index array has an element that is out of range, or less than the one before it.
+// What is wrong with the elements of index arrays: the first that is out of range, or less than the one before it.
 function index(it, inputs, sizes) {
-    for (const [n, { own, name }] of inputs.entries()) {
-        const below = it.inputs[n][3]?.below, bound = below === undefined ? Infinity : value(below, sizes);
-        const at = own.findIndex((v, k) => v < 0 || v >= bound || (it.inputs[n][3]?.increasing && v < own[k - 1]));
-        const notes = [`the program declares \`${it.declared[name]}\``], place = `${name}[${at}]`;
-        if (at < 0 || below === undefined) continue;
-        if (own[at] >= 0 && own[at] < bound) return said("wrong index", { name }, notes, [], RangeError);
-        const must = own[at] < 0 ? "at least 0" : typeof below === "number" ? `below ${bound}` : `below ${it.below[name]} = ${bound}`;
-        return said("index", { place, value: own[at], must }, notes, [], RangeError);
+    for (const [name, , shape, more] of it.inputs.filter((t) => t[3]?.below !== undefined)) {
+        const { own } = inputs.find((t) => t.name === name), bound = value(more.below, sizes);
+        const wrong = own.map((v) => v < 0 || v >= bound), at = wrong.indexOf(1), others = wrong.reduce((n, is) => n + is, -1);
+        const notes = [`so ${others === 1 ? "is" : "are"} ${others} more of its ${own.length} elements`, `the program declares \`${it.declared[name]}\``];
+        const place = (k) => shape.length ? `${name}[${shape.map((n) => value(n, sizes)).reduceRight(([rest, found], n) =>
+            [Math.floor(rest / n), [rest % n, ...found]], [k, []])[1].join(", ")}]` : name;
+        const must = own[at] < 0 ? "at least 0" : `below ${it.below[name]}${typeof more.below === "number" ? "" : ` = ${bound}`}`;
+        const k = at < 0 && more.increasing ? own.findIndex((v, n) => v < own[n - 1]) : at;
+        const words = { place: place(k), value: own[k], must, before: place(k - 1), other: own[k - 1] };
+        if (k >= 0) return said(at < 0 ? "falling" : "index", words, notes.slice(others <= 0), [], RangeError);
     }
     return said("wrong index", { name: it.inputs.find((t) => t[3]?.below !== undefined)[0] }, [], [], RangeError);
 }

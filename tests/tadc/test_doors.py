@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -15,6 +17,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import tadc
+from tadc.frontend.extents import told_sizes
 from tests.backend.test_cuda_out import on_the_emulator
 
 SCALED = tadc.function("x: f64[N]; w: f64[3]; a: f64; y[i: N] = a*x[i]*w[0] + w[2]")
@@ -45,6 +48,9 @@ class Elsewhere:
         raise BufferError
 
 
+ALL = "numpy torch jax gpu wasm"
+
+
 class Mistake(NamedTuple):
     f: tadc.Function
     given: Mapping[str, Any]
@@ -52,7 +58,7 @@ class Mistake(NamedTuple):
     says: str
     positional: tuple[Any, ...] = ()
     #: The doors at which this can be done, and is wrong.
-    doors: str = "numpy torch jax gpu wasm"
+    doors: str = ALL
 
 
 def of(**changes: Any) -> dict[str, Any]:
@@ -60,6 +66,7 @@ def of(**changes: Any) -> dict[str, Any]:
 
 
 IN_SHAPES = "numpy torch jax gpu"
+SHAPES_ALONE = "meta eval_shape"
 HELD = "torch gpu wasm"
 ANY = "numpy torch jax"
 
@@ -69,7 +76,7 @@ MISTAKES = {
         {"x": X, "z": X.astype("f4")},
         "error[TAD0504]: `x` has elements of type float64, which f32 cannot hold without loss\n"
         "  = note: the program declares `x: f32[N]`",
-        doors="numpy torch jax wasm",
+        doors=f"numpy torch jax wasm {SHAPES_ALONE}",
     ),
     "integers": Mistake(
         SINGLE,
@@ -84,20 +91,20 @@ MISTAKES = {
         SCALED,
         of(x=X + 1j),
         "`x` has elements of type complex128, which f64 cannot hold without loss",
-        doors=ANY,
+        doors=f"{ANY} {SHAPES_ALONE}",
     ),
     "rank": Mistake(
         SCALED,
         of(x=X.reshape(2, 2)),
         "error[TAD0503]: `x` has 2 dimensions, shape (2, 2), expected 1",
-        doors=IN_SHAPES,
+        doors=f"{IN_SHAPES} {SHAPES_ALONE}",
     ),
     "extent": Mistake(
         SINGLE,
         {"x": X.astype("f4"), "z": np.ones(5, "f4")},
         "error[TAD0503]: dimension 0 of `z` has 5 elements, expected 4\n"
         "  = note: the program declares `z: f32[N]`\n  = note: `N` is 4, told by dimension 0 of `x`",
-        doors=IN_SHAPES,
+        doors=f"{IN_SHAPES} {SHAPES_ALONE}",
     ),
     "elements": Mistake(
         SCALED, of(x=np.ones(5), N=4), "error[TAD0503]: `x` has 5 elements, expected 4", doors="wasm"
@@ -106,10 +113,13 @@ MISTAKES = {
         DOUBLED,
         {"x": X, "p": np.ones(7)},
         "error[TAD0503]: dimension 0 of `p` has 7 elements, expected 8",
-        doors=IN_SHAPES,
+        doors=f"{IN_SHAPES} {SHAPES_ALONE}",
     ),
     "number": Mistake(
-        SCALED, of(w=np.ones(5)), "error[TAD0503]: `w` has shape (5,), expected (3,)", doors=IN_SHAPES
+        SCALED,
+        of(w=np.ones(5)),
+        "error[TAD0503]: `w` has shape (5,), expected (3,)",
+        doors=f"{IN_SHAPES} {SHAPES_ALONE}",
     ),
     "missing": Mistake(
         SCALED,
@@ -178,7 +188,10 @@ MISTAKES = {
         SCALED, of(x=2.0), "error[TAD0503]: `x` has 0 dimensions, shape (), expected 1", doors=IN_SHAPES
     ),
     "array for scalar": Mistake(
-        SCALED, of(a=X), "error[TAD0503]: `a` has 1 dimension, shape (4,), expected 0", doors=IN_SHAPES
+        SCALED,
+        of(a=X),
+        "error[TAD0503]: `a` has 1 dimension, shape (4,), expected 0",
+        doors=f"{IN_SHAPES} {SHAPES_ALONE}",
     ),
     "device": Mistake(
         SCALED,
@@ -190,7 +203,7 @@ MISTAKES = {
         LOOKED_UP,
         {"x": X, "src": np.zeros(2)},
         "error[TAD0504]: `src` has elements of type float64, but indices are integers",
-        doors="numpy torch jax wasm",
+        doors=f"numpy torch jax wasm {SHAPES_ALONE}",
     ),
     "index": Mistake(
         LOOKED_UP,
@@ -202,6 +215,7 @@ MISTAKES = {
         LOOKED_UP,
         {"x": X, "src": np.array([0, -1], np.int32)},
         "error[TAD0511]: `src[1]` is -1, but must be at least 0",
+        doors=f"{ALL} c",
     ),
     "wrong indices": Mistake(
         CORNERS,
@@ -209,14 +223,14 @@ MISTAKES = {
         "error[TAD0511]: `t[1, 0]` is 9, but must be below N = 4\n"
         "  = note: so are 2 more of its 6 elements\n"
         "  = note: the program declares `t: index[E, 2] in N`",
-        doors=IN_SHAPES,
+        doors=f"{ALL} c",
     ),
     "falling": Mistake(
         ROWS,
         {"x": X, "ptr": np.array([0, 3, 2, 4], np.int32)},
         "error[TAD0511]: `ptr[2]` is 2, less than `ptr[1]`, which is 3\n"
         "  = note: the program declares `ptr: index[R + 1] in E + 1 increasing`",
-        doors=IN_SHAPES,
+        doors=f"{ALL} c",
     ),
     "other size": Mistake(
         SCALED,
@@ -226,7 +240,10 @@ MISTAKES = {
         doors=IN_SHAPES,
     ),
     "negative size": Mistake(
-        SCALED, of(N=-4), "error[TAD0508]: size `N` cannot be -4\n  = note: a size is in 0..2**40 - 1"
+        SCALED,
+        of(N=-4),
+        "error[TAD0508]: size `N` cannot be -4\n  = note: a size is in 0..2**40 - 1",
+        doors=f"{ALL} c",
     ),
     "no size": Mistake(
         SCALED, of(N="4"), "error[TAD0508]: size `N` must be an integer, not str", doors=IN_SHAPES
@@ -234,7 +251,7 @@ MISTAKES = {
     "missing size": Mistake(
         SCALED, of(N=None), "error[TAD0501]: size `N` is missing\n  = note: no array tells it", doors="wasm"
     ),
-    "no meaning": Mistake(SHORTER, {"x": np.ones(2)}, "error[TAD0507]: "),
+    "no meaning": Mistake(SHORTER, {"x": np.ones(2)}, "error[TAD0507]: ", doors=f"{ALL} c"),
 }
 
 
@@ -266,6 +283,36 @@ def _emulated(f: tadc.Function) -> Any:
     return tadc.compile(f, target="emulated")
 
 
+def arrays_and_sizes(mistake: Mistake) -> tuple[dict[str, Any], dict[str, int]]:
+    """What doors without shapes take: all sizes by name."""
+    program = mistake.f.program
+    arrays = {n: np.asarray(v) for n, v in mistake.given.items() if n not in program.sizes}
+    sizes = {n: v for n, v in mistake.given.items() if n in program.sizes}
+    told = [a for a in program.arguments if a.name in arrays]
+    told_sizes([a.shape for a in told], [arrays[a.name].shape for a in told], sizes)
+    return arrays, sizes
+
+
+@pytest.fixture(scope="module")
+def c_door(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mistake], Any]:
+    """Raises ValueError with what the header says of the status."""
+    _ = shutil.which("cc") or pytest.skip("no cc in PATH")
+
+    def call(mistake: Mistake) -> None:
+        folder, f = tmp_path_factory.mktemp("c"), mistake.f
+        tadc.export(f, folder / "f.so", folder / "f.h", prefix="f")
+        arrays, sizes = arrays_and_sizes(mistake)
+        room = [np.empty(64) for _ in f.outputs] + [np.empty(1 << 16)]
+        given = [ctypes.c_void_p(a.ctypes.data) for a in [*(arrays[n] for n in f.inputs), *room]]
+        numbers = [ctypes.c_int64(sizes[n]) for n in f.program.sizes]
+        status = ctypes.CDLL(str(folder / "f.so")).f(*given, *numbers)
+        found = re.findall(rf"#define TADC_[BN]\w+ {status} /\* (.*) \*/", (folder / "f.h").read_text())
+        if status:
+            raise ValueError(f"error[{found[0]}")
+
+    return call
+
+
 CALL = """
 import { load } from "./f.mjs";
 const types = { float64: Float64Array, float32: Float32Array, int32: Int32Array, int64: BigInt64Array };
@@ -282,18 +329,12 @@ def wasm_door(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mistake], A
     folders: dict[tadc.Function, Path] = {}
 
     def call(mistake: Mistake) -> Any:
-        f, sizes = mistake.f, {"N": 4, "E": 2}
+        f = mistake.f
         if f not in folders:
             folders[f] = tmp_path_factory.mktemp("wasm")
             tadc.export(f, folders[f] / "f.wasm", folders[f] / "f.mjs", prefix="f", target="wasm32")
             (folders[f] / "main.mjs").write_text(CALL)
-        if f is SHORTER:
-            sizes["N"] = 2
-        sizes |= {n: v for n, v in mistake.given.items() if n in sizes}
-        sizes = {
-            n: v for n, v in sizes.items() if n in f.program.sizes and ... not in (v, mistake.given.get(n))
-        }
-        arrays = {n: np.asarray(v) for n, v in mistake.given.items() if n not in ("N", "E")}
+        arrays, sizes = arrays_and_sizes(mistake)
         words = json.dumps([{n: [str(a.dtype), a.ravel().tolist()] for n, a in arrays.items()}, sizes])
         done = subprocess.run(
             [node, "main.mjs", words], cwd=folders[f], capture_output=True, text=True, check=True
@@ -312,8 +353,17 @@ def doors(request: pytest.FixtureRequest, door: str) -> Callable[[Mistake], Any]
         jax: Any = pytest.importorskip("jax")
         jax.config.update("jax_enable_x64", True)
         return framework_door("jax", jax.numpy.asarray)
-    if door == "wasm":
-        return request.getfixturevalue("wasm_door")
+    if door == "meta":
+        torch = pytest.importorskip("torch")
+        return framework_door(
+            "torch", lambda v: torch.from_numpy(v).to("meta") if isinstance(v, np.ndarray) else v
+        )
+    if door == "eval_shape":
+        jax = pytest.importorskip("jax")
+        jax.config.update("jax_enable_x64", True)
+        return lambda mistake: jax.eval_shape(mistake.f.jax, *mistake.positional, **mistake.given)
+    if door in ("c", "wasm"):
+        return request.getfixturevalue(f"{door}_door")
     return {"numpy": numpy_door, "gpu": gpu_door}[door]
 
 
@@ -322,7 +372,8 @@ def test_the_same_words(request: pytest.FixtureRequest, mistake: str, door: str)
     with pytest.raises(ValueError, match="error") as error:
         doors(request, door)(MISTAKES[mistake])
     text = str(error.value)
-    assert MISTAKES[mistake].says in text
+    says = MISTAKES[mistake].says
+    assert (says[len("error[") : says.index("]")] if door == "c" else says) in text
     assert text.count("error[") == 1
 
 
