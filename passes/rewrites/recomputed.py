@@ -5,16 +5,13 @@
 
 A tensor of pairs is much larger than what it is made of, and passes through memory each time. It is a formula
 where it is read if the operations of computing it there, as often as it is read, cost less than the traffic;
-and always where there is no room for it. So is a tensor of values at elements of index arrays, which are read
-in no order, but for one that what is computed next reads row by row. What a derivative compares for equality
-stays, for it has one value.
+and always where there is no room for it. What a derivative compares for equality stays, for it has one value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from tadc.frontend.extents import is_static
 from tadc.frontend.program import Definition, Program
@@ -24,14 +21,12 @@ from tadc.frontend.terms import (
     Select,
     Term,
     holds,
-    holds_reduction,
     reachable,
     tensors_read,
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.terms.costs import CACHED_BYTES, LARGER, Costs, about, bytes_of, elements, has_room, points
-from tadc.passes.terms.even_lookups import looks_up
 from tadc.passes.terms.index_ranges import Range, ranges_of
 from tadc.passes.terms.liveness import needed
 from tadc.passes.where import LEAVE_OUT, Inline, Materialised, Where
@@ -158,26 +153,10 @@ class _Recomputed:
         return self.has_no_room(definition) or (by_cost and self.passes_through_memory(definition))
 
     def passes_through_memory(self, definition: Definition) -> bool:
-        """Whether a tensor does not stay in the caches, or is read in no order, as what is made of edges."""
+        """Whether a tensor does not stay in the caches, and is much larger than what goes in and out."""
         if is_static(definition.shape) and bytes_of(definition.shape, definition.type) < CACHED_BYTES:
             return False
-        if about(definition.shape) >= LARGER * self.largest:
-            return True
-        return _is_gathered(definition.body) and definition.name in self.read_elsewhere
-
-    @cached_property
-    def read_elsewhere(self) -> set[str]:
-        """The tensors of which some element is computed of others than those in its row: others are read as
-        soon as they are computed (`chains.py`)."""
-        shapes = {d.name: d.shape for d in self.program.definitions}
-        found = set[str]()
-        for definition in self.program.definitions:
-            own = [Affine.var(index) for index in definition.indices[:1]]
-            for read in reachable([definition.body]):
-                if isinstance(read, Read) and (shape := shapes.get(read.tensor)):
-                    is_own = list(read.indices[:1]) == own and shape[:1] == definition.shape[:1]
-                    found |= set() if is_own else {read.tensor}
-        return found
+        return about(definition.shape) >= LARGER * self.largest
 
     def has_type(self, definition: Definition) -> bool:
         """Whether its formula has the type of the tensor; of literals alone it has that of what is around."""
@@ -235,11 +214,6 @@ class _Recomputed:
     def is_formula(self, term: Term) -> bool:
         """Whether an element is read of what is no tensor: known, for definitions stand in order."""
         return isinstance(term, Read) and term.tensor in self.formulas
-
-
-def _is_gathered(body: Term) -> bool:
-    """Whether a value is made of few others at elements of index arrays."""
-    return not holds_reduction(body, {}) and looks_up([body])
 
 
 def _compared(definitions: Sequence[Definition]) -> set[str]:
