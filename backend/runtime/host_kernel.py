@@ -120,7 +120,7 @@ class HostKernel:
         self._plans: dict[Any, _Plan] = {}
         self._names, self._untold = self.sizes.input_names, self.sizes.untold
         self._results = tuple(p.name for p in self.outputs)
-        #: The plan of the last call, where one like it is run directly.
+        #: The plan of the last call.
         self._last: _Plan | None = None
 
     def __call__(
@@ -139,7 +139,7 @@ class HostKernel:
         """Run once, whatever the call before was. Raises as a call does."""
         call = read_call(self.sizes, args, kwargs, HOST)
         plan, inputs = self._plan_for(call), call.arrays
-        self._last = plan if plan.direct is not None else None
+        self._last = plan
         if plan.bytes > SMALL:
             plan = self._that_fits(plan)
         if plan.indices is not None:
@@ -187,7 +187,7 @@ class HostKernel:
         """What a call gives whose arrays can be read and written as they are, and have the shapes of the call
         before. None, and nothing is done, for any other."""
         plan = self._last
-        if plan is None:
+        if plan is None or plan.direct is None:
             return None
         if kwargs or self._untold:
             arranged = self._arranged(plan, args, kwargs)
