@@ -8,14 +8,15 @@ from tadc.api.load import function_in_memory
 from tadc.api.recipes import Signature
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.free_memory import available_memory
-from tadc.backend.runtime.host_arrays import Array, bind
+from tadc.backend.runtime.host_arrays import HOST, Array, bind
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.python_names import result_type
+from tadc.backend.runtime.read_calls import read_call
 from tadc.caller.python_signatures import typed_text
 from tadc.passes.terms.numpy_types import numpy_type
 
 __all__ = [
-    "Array", "Function", "Parameter", "Signature", "SizeSymbols", "as_given", "available_memory",
-    "batched", "bind", "function_in_memory", "jvp", "numpy_type", "result_type", "typed_text",
-    "value_and_vjp",
+    "HOST", "Array", "Function", "Parameter", "Signature", "SizeSymbols", "as_given",
+    "available_memory", "batched", "bind", "function_in_memory", "jvp", "numpy_type", "read_call",
+    "result_type", "typed_text", "value_and_vjp",
 ]  # fmt: skip

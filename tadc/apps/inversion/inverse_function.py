@@ -24,6 +24,7 @@ from tadc.toolkit.reporting import (
     public,
 )
 from tadc.toolkit.running import (
+    HOST,
     Array,
     Function,
     Parameter,
@@ -32,6 +33,7 @@ from tadc.toolkit.running import (
     as_given,
     bind,
     function_in_memory,
+    read_call,
     result_type,
     typed_text,
 )
@@ -190,7 +192,7 @@ class Inverse:
                 symbols = SizeSymbols(f.program.sizes, parameters, f.program.excluded)
                 sizes = symbols.values([a.shape for a in arrays], {})
         fixed = self._fixed(*sorted(sizes.items()))
-        return fixed, dict(zip(names, bind(fixed.parameters, (), given), strict=True))
+        return fixed, dict(zip(names, read_call(fixed.arguments, (), given, HOST).arrays, strict=True))
 
     def _made(self, *sizes: tuple[str, int]) -> _Fixed:
         program = self.function.at(dict(sizes)).program if sizes else self.function.program
@@ -204,19 +206,22 @@ class _Fixed:
         self.plan = plan_of(store_compared(program, wrt), wrt)
         self.modes = Modes(self.plan)
         graph = self.plan.graph
-        self.parameters = _parameters(program)
-        known = {p.name: p for p in self.parameters}
+        self.arguments = SizeSymbols((), _parameters(program))
+        known = {p.name: p for p in self.arguments.inputs}
         made = [Parameter(d.name, d.type, shape_at(d.shape, {})) for d in program.outputs]
         #: What goes in and what comes out, by the names of values.
         self.inputs = {name: known[name] for name in wrt}
         self.outputs = dict(zip(graph.outputs, made, strict=True))
-        self._tuples = [result_type(p.name for p in side.values()) for side in (self.inputs, self.outputs)]
+        sides = self.inputs.values(), self.outputs.values()
+        self._tuples = [result_type(p.name for p in side) for side in sides]
+        self._readers = [SizeSymbols((), list(side)) for side in sides]
 
     def solved(self, across: bool, arguments: dict[str, Array], vector: Any, check: bool) -> Any:
         """J^-1 v, or if `across` J^-T w; with its residual if that is to be checked."""
         given, wanted = (self.inputs, self.outputs) if across else (self.outputs, self.inputs)
-        parameters = list(given.values())
-        vectors = dict(zip(given, bind(parameters, (), _given(vector, parameters)), strict=True))
+        reader = self._readers[not across]
+        arrays = read_call(reader, (), _given(vector, reader.inputs), HOST).arrays
+        vectors = dict(zip(given, arrays, strict=True))
         found = self.modes.product("transposed" if across else "inverse", arguments, vectors)
         arrays = [found[name] for name in wanted]
         result = arrays[0] if len(arrays) == 1 else self._tuples[across](*arrays)
