@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_094,
     "passes/terms": 4_027,
     "backend": 16_715,
-    "tadc": 26_435,
-    "tadc/apps": 8_889,
+    "tadc": 26_406,
+    "tadc/apps": 8_863,
 }
 
 
