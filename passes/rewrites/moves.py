@@ -102,12 +102,13 @@ class Mover(Boxes):
         new: list[Definition],
         uses: int,
         anywhere: bool = False,
+        of_elements: bool = False,
     ) -> Term | None:
         """A read of the tensor that holds a term; what is defined for it is added to `new`.
 
         None where a read is not proven in range, or the tensor would be too large for what is used `uses`
         times an element. `anywhere` is for what may be evaluated, whatever comparisons of values are around
-        it.
+        it; the tensor is `of_elements` as its `key` is.
         """
         type = term.type or self.literal
         if known := self._known_of_fibre(term, place):
@@ -121,7 +122,11 @@ class Mover(Boxes):
         count = len(box.shape)
         # What is stored wherever the rows hold may be read where a comparison holds too.
         stored = self._guarded(replace(box, tested=False), place, anywhere=True)
-        for wanted in dict.fromkeys((box.term, stored or body, body)):
+        bodies = (box.term, stored or body, body)
+        if of_elements:
+            bodies = tuple(self.over_elements(box, wanted)[1] for wanted in bodies)
+            box, body = self.over_elements(box, body)
+        for wanted in dict.fromkeys(bodies):
             order = _appearing(wanted, count)
             found = self.made.get(self._key(wanted, order, box.shape))
             if found is not None and len(order) == count:
@@ -157,12 +162,16 @@ class Mover(Boxes):
             return None
         return self._read(known, box.at, order)
 
-    def key(self, term: Term, place: TermPlace) -> Key | None:
-        """Equal for terms whose tensors are one up to the order of their dimensions."""
+    def key(self, term: Term, place: TermPlace, of_elements: bool = False) -> Key | None:
+        """Equal for terms whose tensors are one up to the order of their dimensions.
+
+        With `of_elements`, over the places of an index array, not over these in the order of its values.
+        """
         box = self.box(term, place)
         body = box and self._guarded(box, place, not self.strict)
         if box is None or body is None:
             return None
+        box, body = self.over_elements(box, body) if of_elements else (box, body)
         order = _appearing(body, len(box.shape))
         return self._key(body, order, box.shape) if len(order) == len(box.shape) else None
 

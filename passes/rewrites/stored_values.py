@@ -148,7 +148,7 @@ class Look:
         self.mover = Mover(program, Names(program), self.limit, strict=False, inspected=self.arrays)
         self.places = [Places(program, d) for d in program.definitions]
         self.tensors = {d.name: d for d in (*program.arguments, *program.definitions)}
-        self.keys: dict[tuple[int, int, int], Key | None] = {}
+        self.keys: dict[tuple[int, int, int, bool], Key | None] = {}
         self.held: dict[int, bool] = {}
         self.given: dict[int, bool] = {}
         self.known = KnownValues(self.terms, self.sizes, self.mover.size_facts, self.has_arrays)
@@ -195,14 +195,14 @@ class Look:
             return True
         return self.mover.coordinates.of(term) is not None
 
-    def key(self, number: int, at: int, term: Term) -> Key | None:
+    def key(self, number: int, at: int, term: Term, of_elements: bool = False) -> Key | None:
         """Equal for terms that one tensor holds; None where there is none for a term."""
-        known = (number, at, term.number)
+        known = (number, at, term.number, of_elements)
         if known not in self.keys:
             place, found = self.places[number].places[at], None
             if self.may_move(number, at, term):
                 self.mover.enter(self.program.definitions[number])
-                found = self.mover.key(term, place)
+                found = self.mover.key(term, place, of_elements)
             has_room = found is None or not self.cheap or self.has_room(found, term, place)
             self.keys[known] = found if has_room or self.has_arrays else None
         return self.keys[known]
@@ -249,8 +249,10 @@ class Look:
     def survey(self) -> None:
         """Find out how often each value is evaluated.
 
+        In the order of an index array's values it is one of its own, unless other places have it in another.
         What has no room is worth a tensor where others gather it, which have room for it.
         """
+        ordered: list[tuple[Key, Key, Term, Definition, TermPlace]] = []
         large: list[tuple[Key, Term, Definition, TermPlace]] = []
         for number, at, term in self.evaluated():
             place, definition = self.places[number].places[at], self.program.definitions[number]
@@ -258,10 +260,16 @@ class Look:
             key = self.key(number, at, term)
             if key is None:
                 continue
+            same = self.key(number, at, term, of_elements=True) if self.cheap and self.gathered(term) else key
             if self.cheap and not self.has_room(key, term, place):
                 large.append((key, term, definition, place))
-            else:
+            elif same is None or same == key:
                 self.note(key, term, definition, place)
+            else:
+                ordered.append((key, same, term, definition, place))
+        known = self.values.keys() | {key for key, *_ in large}
+        for key, same, term, definition, place in ordered:
+            self.note(same if same in known else key, term, definition, place, anywhere=same in known)
         for key, term, definition, place in large:
             if key in self.values:
                 self.note(key, term, definition, place)
@@ -295,8 +303,10 @@ class Look:
             return None
         return self.terms.apply("div", (self.mover.algebra.one, divisor))
 
-    def note(self, key: Key, term: Term, definition: Definition, place: TermPlace) -> None:
-        """Count the evaluations of a term at a place."""
+    def note(
+        self, key: Key, term: Term, definition: Definition, place: TermPlace, anywhere: bool = False
+    ) -> None:
+        """Count the evaluations of a term at a place, which a tensor has in order or `anywhere`."""
         cost = self.cost(term, place)
         if key not in self.values:
             below = (t for t in reachable([term] if self.cheap else ()) if not isinstance(t, Read | Const))
@@ -304,6 +314,7 @@ class Look:
         value = self.values[key]
         value.stored = value.stored or self.is_stored(key, term, place)
         scattered = 0 if self.cheap else self.scattered(place, term)
+        load = self.anywhere(key[1], term.type) if anywhere else SCATTERED if scattered else ACCESS
         if self.cheap and not self.is_new(value, term, definition, place):
             return
         ranges = place.ranges if self.cheap else place.ranges_of(place.indices)
@@ -312,7 +323,7 @@ class Look:
         count = math.prod(map(width, ranges.values())) if is_wide else points(ranges)
         value.times += count
         value.spent += count * (cost + SCATTERED * scattered)
-        value.loads += count * (SCATTERED if scattered else ACCESS)
+        value.loads += count * load
 
     def is_new(self, value: StoredValue, term: Term, definition: Definition, place: TermPlace) -> bool:
         """Whether a value is not evaluated there yet, of all tensors of a shape: of one iteration it is
@@ -414,7 +425,10 @@ class _StoredWalk(MoveWalk):
             and (found := look.known.find(term, place))
         ):
             return found
-        key = look.key(self.number, at, term)
-        if key is None or key not in self.worth:
+        ways = (True, False) if look.cheap else (False,)
+        found = ((way, look.key(self.number, at, term, way)) for way in ways)
+        of_elements, key = next(((way, key) for way, key in found if key in self.worth), (False, None))
+        if key is None:
             return None
-        return self.mover.move(term, place, own.name, self.new, look.values[key].uses, anywhere=True)
+        uses = look.values[key].uses
+        return self.mover.move(term, place, own.name, self.new, uses, anywhere=True, of_elements=of_elements)

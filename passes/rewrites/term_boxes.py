@@ -8,7 +8,7 @@ other indices tell some of these (`told_indices`), where the term is one of the 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.functions import TRANSCENDENTAL
@@ -198,6 +198,35 @@ class Boxes:
         plain = self.program.terms.substitute(term, shift)
         at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
         return TermBox(at, [h for _, h in own], shape, shift, plain, told=known, place=place)
+
+    def over_elements(self, over: TermBox, term: Term) -> tuple[TermBox, Term]:
+        """A term over places in the order of an index array's values as one over the array's own places.
+
+        If all that it reads there is at `perm[q]`, it is an element of a tensor over e, the one at `perm[q]`.
+        """
+        at, terms = list(over.at), self.program.terms
+        found = dict.fromkeys(lookups_of([term]))
+        for n, size in enumerate(over.shape):
+            name = f"?{n}"
+            element = next(
+                (a for a in found if a.at == (Affine.var(name),) and self._is_order(a.array)), None
+            )
+            if element is None or extent(element.below) != size:
+                continue
+            made = terms.rewrite_forms(
+                term,
+                frozenset({name}),
+                lambda form, e=element: form.replace(lambda atom: Affine.var("?") if atom == e else None),
+            )
+            if name not in made.free:
+                term = terms.substitute(made, {"?": Affine.var(name)})
+                at[n] = Affine.atom(replace(element, at=(at[n],)))
+        return replace(over, at=at), term
+
+    def _is_order(self, name: str) -> bool:
+        """Whether an array has each place of one of a single dimension once."""
+        of = () if self.inspected is None else self.inspected.made_of("perm", name)
+        return bool(of) and len(self.arrays[of[0]].shape) == 1
 
     def _with_teller(self, names: frozenset[str], place: TermPlace) -> frozenset[str]:
         """Indices with one that tells several of them, if it has fewer values than these have together."""
