@@ -47,10 +47,15 @@ SUMS = {
     "beside another": ("f[i: 6] = sum{j: 6} (if {i > j} then (0) else (x[j] * y[i]) + x[j])", 93, 39),
 }  # fmt: skip
 ADDITIONS = {
+    "an if and its else": ("(if {i = 3} then (x[i]) else (0)) + (if {i = 3} then (0) else (y[i]))", 9, 0),
+    "one in another": ("(if {i < 2} then (x[i]) else (0)) + (if {i < 4} then (y[i]) else (0))", 9, 4),
     "apart": ("(if {i < 2} then (x[i]) else (0)) - (if {i > 4} then (y[i]) else (0))", 9, 4),
+    "left out twice": (
+        "(if {i % 3 = 1} then (0) else (x[i])) - (if {i % 3 = 1} then (0) else (y[i]))", 9, 6,
+    ),
     "three": (
         "(if {i < 2} then (x[i]) else (0)) + (if {i = 1} then (y[i]) else (0)) "
-        "+ (if {i > 5} then (y[i]) else (0))", 18, 9,
+        "+ (if {i > 5} then (y[i]) else (0))", 18, 2,
     ),
 }  # fmt: skip
 CASES = {**SUMS, **{name: (f"f[i: 9] = {text}", *n) for name, (text, *n) in ADDITIONS.items()}}
