@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tadc.frontend.source import Source
 
 #: A map of fewer operations takes 25 microseconds without vectors; with them it compiles 50 ms longer.
-WORTH_VECTORS = 1 << 16
+WORTH_VECTORS = 1 << 12
 
 
 def assembly_of(text: str, settings: Settings) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tadc.backend.cpu.invariant_code import hoist
 from tadc.backend.cpu.math_calls import replace_math_ops
 from tadc.backend.cpu.narrow_elements import as_bits
 from tadc.backend.pipelines import run
@@ -25,6 +26,7 @@ PIPELINE = (
 def lower(module: ir.Module, fast_math: bool) -> None:
     """Lower a module in place."""
     run(CLEAN_UP, module)
+    hoist(module)
     replace_math_ops(module, fast_math)
     as_bits(module)
     run(PIPELINE, module)

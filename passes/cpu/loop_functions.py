@@ -46,7 +46,7 @@ from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.joined_maps import as_joined
-from tadc.passes.schedule.plans import NestPlan, is_small, is_worth
+from tadc.passes.schedule.plans import NestPlan, is_worth
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, text_by_place
 from tadc.passes.schedule.work_counts import operations_of
@@ -378,8 +378,6 @@ class _LoopFunction:
                 body.erase()
                 plan = plan.smaller(code)
                 body = self.outline(number, name, places, plan, near)
-            if plan.is_plain and is_small(operations_in(body), plan, self.machine):
-                body.attributes["llvm.optsize"] = ir.UnitAttr.get()
         self.functions[self.scheduled[number].nest.name] = self.function_of(number, name, places, plan)
         return plan
 

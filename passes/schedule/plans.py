@@ -26,13 +26,6 @@ from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE
 TYPICAL = 32
 """A body of more operations than this takes longer to compile, and gets vectors for more work only."""
 
-SMALL = 8
-"""A map of fewer operations than the least work over this has no vectors, and its body once."""
-
-TINY = 16
-"""Of fewer than the least work over this, it is compiled for the size of its code: that takes 20 ms less, and
-up to a fifth more time, which is some microseconds for more operations."""
-
 MOST_CODE = FEW_ELEMENTS
 """Code of more than MUCH_CODE operations is worth compiling for so many operations of work, each."""
 
@@ -89,13 +82,6 @@ class NestPlan:
         return reduce(NestPlan.smaller, self.too_long, first)
 
 
-def is_small(code: int, plan: NestPlan, machine: CpuMachine) -> bool:
-    """Whether so many operations, the loops of a plain plan, are compiled for the size of their code: they
-    compute too few elements."""
-    is_tiny = plan.work is not None and TINY * plan.work < machine.least_work
-    return is_tiny or not is_worth(code, plan.work)
-
-
 def is_worth(code: int, work: int | None) -> bool:
     """Whether so many operations are worth compiling for this work, None where it is not known."""
     return work is None or code <= _worthwhile(work)
@@ -121,7 +107,7 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     work = None
     if _is_known(item, function):
         work = known_operations(item, function.tensors())
-        if SMALL * work < machine.least_work:
+        if work < machine.least_work:
             return NestPlan(work, plain)
     if recurrence is not None and recurrence.order is not None:
         return NestPlan(work, plain)

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import tadc
 from tadc.backend.base import CPU, Target
 from tadc.backend.binding import binding
 from tadc.backend.cpu.processors import host_features
@@ -107,7 +108,8 @@ def test_a_function_that_only_libm_has() -> None:
 @pytest.mark.parametrize("name", ["exp", "log1p", "tanh", "sin", "cos", "tan", "atan", "cosh", "cbrt"])
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_loops_over_functions_vectorise(name: str, kind: str) -> None:
-    text = optimised(llvm_text(elementwise(f"%y = math.{name} %x : TYPE", kind, 4096)))
+    f = tadc.function(f"x: {kind}[4096]\ny[i] = {name}(x[i])")
+    text = optimised(str(f.lower("cpu").as_text("llvm")))
     width = 64 if host_features().get("avx512f") else 32 if host_features().get("avx2") else 16
     element, size = ("float", 4) if kind == "f32" else ("double", 8)
     assert f"@llvm.fma.v{width // size}{kind}" in text

@@ -1,4 +1,4 @@
-"""Maps of few operations are compiled for the size of their code, not for speed."""
+"""Maps of few operations get no vectors; what is the same in all turns of a loop stands outside of it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.functions.scalar_functions import scalar_function
-from tadc.backend.llvm_ir import defer, loops_for_speed, set_apart
-from tadc.backend.object_code import object_code, optimised
-from tests.backend.kernels import elementwise, llvm_text
+from tadc.backend.cpu.invariant_code import hoist
+from tadc.dialect.mlir import ir
 
-FEW = "x: f64[40]\nf[i] = sin(x[i]) + x[i]"
-MANY = "x: f64[100000]\nf[i] = sin(x[i]) + x[i]"
 BOTH = "x: f64[40]; y: f64[100000]\nf[i] = sin(x[i]) + x[i]\ng[i] = y[i]**2"
-CALL = re.compile(r"call [^\n]*@tadc_sin_f64\(")
 
 
 pytestmark = pytest.mark.as_shipped
@@ -26,47 +21,71 @@ def llvm(text: str) -> str:
     return str(tadc.function(text).lower("cpu").as_text("llvm"))
 
 
-def test_code_for_size_is_marked_in_llvm_ir() -> None:
-    assert re.search(r"^attributes #\d+ = \{[^\n]*\boptsize\b", llvm(FEW), re.M)
-    assert not re.search(r"^attributes #\d+ = \{[^\n]*\boptsize\b", llvm(MANY), re.M)
-
-
-@pytest.mark.parametrize(("size", "is_small"), [(16, True), (64, False)])
-def test_what_takes_a_microsecond_is_compiled_for_speed(size: int, is_small: bool) -> None:
-    text = llvm(f"a: f64[{size}, {size}]; x: f64[{size}]\nf[i] = sum{{k}} (a[i, k] * x[k])")
-    assert bool(re.search(r"^attributes #\d+ = \{[^\n]*\boptsize\b", text, re.M)) == is_small
-
-
-def test_only_loops_over_much_are_for_speed() -> None:
-    assert loops_for_speed(llvm(FEW)) == ""
-    assert re.findall(r"^define [^\n]*@(tad_\w+\.\d+)\(", loops_for_speed(llvm(BOTH)), re.M) == ["tad_f.1"]
-
-
-def test_what_is_for_size_is_optimised_apart_but_for_what_uses_memory_of_the_kernel() -> None:
-    rest, names, small = set_apart(llvm(BOTH))
-    assert names == ["tad_f.0"]
-    assert "declare void @tad_f.0(" in rest
-    assert re.findall(r"^define ([^\n(]*@tad_[^\n(]*)\(", small, re.M) == ["void @tad_f.0"]
-    assert "define internal void @tad_f.0(" in optimised(llvm(BOTH))
-    kept = small.replace("void @tad_f.0", "internal void @tad_f.0") + "@kept = private global i64 0\n"
-    assert set_apart(kept)[1] == ["tad_f.0"]
-    assert set_apart(kept.replace("{\n", "{\n  load i64, ptr @kept\n", 1))[1] == []
-
-
-def test_a_function_that_branches_waits_for_vectors_of_loops_for_speed_alone() -> None:
-    fast = llvm_text(elementwise("%y = math.sin %x : TYPE"))
-    small = fast.replace("{\n", "#7 {\n", 1) + "\nattributes #7 = { noinline optsize }\n"
-    assert CALL.search(defer(fast, scalar_function) or "")
-    assert defer(small, scalar_function) is None
-    assert not CALL.search(optimised(small))
-
-
 def test_what_is_invariant_stands_outside_of_loops() -> None:
-    """Passes for functions of little work move nothing out."""
     blocks = llvm("a: f64[3, 9]\nf[i] = sum{k: 4} (a[i, k + 2*i])").split("\n\n")
     (inner,) = [block for block in blocks if " = load double" in block]
     assert " = fadd double" in inner
     assert " = mul nsw " not in inner
+
+
+def hoisted(body: str, marks: str = "{llvm.noalias}") -> list[str]:
+    """The names of the operations of a function, in order, those of constants left out."""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(f"""
+func.func @k(%x: memref<?xf64> {marks}, %y: memref<?xf64> {marks}, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c7 = arith.constant 7 : index
+  {body}
+  return
+}}""")
+        hoist(module)
+        assert module.operation.verify()
+        ops = re.findall(r"^ +(?:%\w+ = )?(\w+\.\w+)", str(module), re.M)
+    return [op for op in ops if op not in ("func.func", "arith.constant")]
+
+
+LOOP = """scf.for %j = %c0 to END step %c1 {
+    %a = memref.load %x[%c1] : memref<?xf64>
+    %b = arith.addf %a, %a : f64
+    memref.store %b, OUT[%j] : memref<?xf64>
+  }"""
+
+
+def test_a_read_stands_before_a_loop_that_has_turns() -> None:
+    ops = hoisted(LOOP.replace("END", "%c7").replace("OUT", "%y"))
+    assert ops[:4] == ["memref.load", "arith.addf", "scf.for", "memref.store"]
+
+
+def test_a_read_is_under_a_condition_where_a_loop_may_have_no_turn() -> None:
+    ops = hoisted(LOOP.replace("END", "%n").replace("OUT", "%y"))
+    assert ops[:5] == ["arith.cmpi", "scf.if", "memref.load", "arith.addf", "scf.for"]
+
+
+@pytest.mark.parametrize(("out", "marks"), [("%x", "{llvm.noalias}"), ("%y", "")])
+def test_a_read_of_what_the_loop_may_write_stays(out: str, marks: str) -> None:
+    ops = hoisted(LOOP.replace("END", "%c7").replace("OUT", out), marks)
+    assert ops[:2] == ["scf.for", "memref.load"]
+
+
+@pytest.mark.parametrize(("divisor", "moves"), [("%c7", True), ("%n", False)])
+def test_numbers_that_a_branch_uses_are_computed_before(divisor: str, moves: bool) -> None:
+    """Not a division by what may be 0."""
+    ops = hoisted(f"""scf.for %j = %c0 to %c7 step %c1 {{
+    %some = arith.cmpi slt, %j, %n : index
+    scf.if %some {{
+      %d = arith.divsi %n, {divisor} : index
+      %a = memref.load %x[%d] : memref<?xf64>
+      memref.store %a, %y[%j] : memref<?xf64>
+    }}
+  }}""")
+    assert (ops.index("arith.divsi") < ops.index("scf.for")) == moves
+    assert ops.index("memref.load") > ops.index("scf.if")
+
+
+def test_empty_loops_read_nothing() -> None:
+    f = tadc.function("x: f64[N]; y: f64[M]\nf[i: 3] = sum{j: M} (x[i]*y[j]) + 1")
+    np.testing.assert_array_equal(tadc.compile(f)(x=np.ones(3), y=np.zeros(0)), np.ones(3))
 
 
 def test_both_kinds_compute_the_same() -> None:
@@ -74,31 +93,3 @@ def test_both_kinds_compute_the_same() -> None:
     few, many = tadc.compile(tadc.function(BOTH))(x=x, y=y)
     np.testing.assert_allclose(few, np.sin(x) + x, rtol=1e-15)
     np.testing.assert_array_equal(many, y * y)
-
-
-def test_a_function_whose_name_is_quoted_is_not_taken_along() -> None:
-    """As that of code which calls the entry, and is made in another way."""
-    body = "  ret void\n}\n"
-    small = f"define void @tad_f.0() #0 {{\n{body}"
-    caller = f'define void @"tadc_call"() {{\n  call void @"tad_f"()\n{body}'
-    entry = f"define void @tad_f() {{\n  call void @tad_f.0()\n{body}"
-    rest, names, alone = set_apart(f"{small}\n{entry}\n{caller}\nattributes #0 = {{ optsize }}\n")
-    assert names == ["tad_f.0"]
-    assert "define void @tad_f.0()" in alone
-    assert "tadc_call" not in alone
-    assert "define void @tadc_call()" in rest
-    assert "declare void @tad_f.0()" in rest
-
-
-def test_a_variable_stays_beside_the_functions_it_names() -> None:
-    """As the table by which a framework's door finds the entry."""
-    body = "  ret void\n}\n"
-    small = f"define void @tad_f.0() #0 {{\n{body}"
-    entry = f"define void @tad_f() {{\n  call void @tad_f.0()\n{body}"
-    door = "@door = constant { ptr } { ptr @tad_f }"
-    text = f"{small}\n{entry}\n{door}\nattributes #0 = {{ optsize }}\n"
-    rest, names, alone = set_apart(text)
-    assert names == ["tad_f.0"]
-    assert door in rest
-    assert "@door" not in alone
-    assert object_code(text)

@@ -22,7 +22,7 @@ from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.plans import NestPlan, is_small, plan_of
+from tadc.passes.schedule.plans import NestPlan, plan_of
 from tadc.passes.schedule.work_counts import known_operations
 
 WORTH = 1 << 18
@@ -110,10 +110,9 @@ def test_lanes_along_sums_end_often_in_short_rows(rows: int, folds: bool) -> Non
 
 
 def test_small_maps_are_plain() -> None:
-    """No copies, no vectors, no threads, and little code."""
+    """No copies, no vectors, no threads."""
     found = plan("x: f64[201]\nf[i: 400] = x[i // 2] * (if {i % 2 = 1} then (1) else (x[i % 3]))")
     assert found.is_plain
-    assert is_small(8, found, CpuMachine(least_work=WORTH))
     assert not found.threads
 
 
@@ -122,7 +121,6 @@ def test_large_maps_are_tiled() -> None:
     found = plan("a: f64[512, 512]\nb: f64[512, 512]\nf[i, j] = sum{k} (a[i, k] * b[k, j])")
     assert found.tiling is not None
     assert found.threads
-    assert not is_small(8, found, CpuMachine(least_work=WORTH))
 
 
 def test_unknown_sizes_are_tiled() -> None:
