@@ -99,7 +99,7 @@ def slopes_of_slopes() -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
     cotangents = [jnp.asarray(random.normal(size=v.shape)) for v in values[:3]]
     _, pull = jax.vjp(gradient, *values)
     names = "x y g df ddx ddy ddg".split()
-    named = dict(zip(names, map(np.asarray, (*values, *cotangents)), strict=True))
+    named: dict[str, np.ndarray] = dict(zip(names, map(np.asarray, (*values, *cotangents)), strict=True))
     return named, list(map(np.asarray, pull(cotangents)))
 
 
