@@ -56,7 +56,7 @@ def compare(
 ) -> None:
     """The value and the gradients up to an order, along one direction from the second on."""
     one, other = by_tadc(text), reference
-    for name, value in other(inputs).items():
+    for name, value in jax.jit(other)(inputs).items():
         np.testing.assert_allclose(one(inputs)[name], value, tolerance, tolerance, err_msg=name)
     if not inputs:
         return
@@ -69,7 +69,7 @@ def compare(
 
     first, second = weighted(one), weighted(other)
     for _ in range(order):
-        found, expected = jax.jit(jax.grad(first))(inputs), jax.grad(second)(inputs)
+        found, expected = (jax.jit(jax.grad(loss))(inputs) for loss in (first, second))
         for name in inputs:
             scale = max(1.0, float(jnp.abs(expected[name]).max(initial=0)))
             np.testing.assert_allclose(
