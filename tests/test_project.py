@@ -275,9 +275,9 @@ LIMITS = {
     "passes/schedule": 4_324,
     "passes/supports": 2_094,
     "passes/terms": 4_115,
-    "backend": 16_781,
+    "backend": 16_778,
     "tadc": 26_406,
-    "tadc/apps": 8_863,
+    "tadc/apps": 8_862,
 }
 
 

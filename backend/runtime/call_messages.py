@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.extents import is_static, shape_at, shape_text
+from tadc.frontend.wording import counted
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.parameters import Parameter
@@ -232,8 +233,3 @@ def _shape_helps(parameter: Parameter, found: tuple[int, ...]) -> list[str]:
         sizes = ", ".join(map(str, wanted))
         return [f"the elements fit: `{parameter.name}.reshape({sizes or '()'})`"]
     return []
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 argument`, `2 arguments`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

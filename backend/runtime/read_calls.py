@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tadc.backend.runtime.call_messages import counted, said, shape_problem
+from tadc.backend.runtime.call_messages import said, shape_problem
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import symbol_of, symbols_in
 from tadc.frontend.size_values import SizeValues, size_values
 from tadc.frontend.suggest import did_you_mean
+from tadc.frontend.wording import counted
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import SizeSymbols

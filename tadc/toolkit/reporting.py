@@ -17,10 +17,11 @@ from tadc.frontend.forks import new_rlock
 from tadc.frontend.packages import imported, missing_package
 from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.suggest import did_you_mean
+from tadc.frontend.wording import counted
 
 __all__ = [
     "COLORS", "GREY", "INK", "ArgumentError", "CompileError", "CompileWarning", "Diagnostic", "Label",
     "Place", "ShownAsTables", "Source", "Span", "checked_choice", "checked_function", "checked_number",
-    "checked_sizes_given", "did_you_mean", "imported", "leaving", "missing_package", "new_rlock",
+    "checked_sizes_given", "counted", "did_you_mean", "imported", "leaving", "missing_package", "new_rlock",
     "picture_of", "public", "tables_html", "tables_latex", "usage", "warn_of",
 ]  # fmt: skip

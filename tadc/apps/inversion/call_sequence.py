@@ -1,4 +1,4 @@
-"""PlanKernels that run one after another, on arrays by role."""
+"""Kernels that run one after another, on arrays by role."""
 
 from __future__ import annotations
 

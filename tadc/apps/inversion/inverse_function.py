@@ -83,6 +83,8 @@ class Inverse:
         checked_sizes_given(sizes)
         self.function = f.at(sizes) if sizes else f
         self.wrt = resolve_wrt(f.program, wrt)
+        program = self.function.program
+        self._symbols = SizeSymbols(program.sizes, _parameters(program), program.excluded)
         self._fixed = lru_cache(_KEPT)(self._made)
         if not self._open:
             self._fixed()
@@ -187,10 +189,8 @@ class Inverse:
             if f.per_value is not None:
                 sizes = f.per_value.values(shapes, {})
             else:
-                parameters = _parameters(f.program)
-                arrays = bind(parameters, (), given)
-                symbols = SizeSymbols(f.program.sizes, parameters, f.program.excluded)
-                sizes = symbols.values([a.shape for a in arrays], {})
+                arrays = bind(self._symbols.inputs, (), given)
+                sizes = self._symbols.values([a.shape for a in arrays], {})
         fixed = self._fixed(*sorted(sizes.items()))
         return fixed, dict(zip(names, read_call(fixed.arguments, (), given, HOST).arrays, strict=True))
 

@@ -1,4 +1,4 @@
-"""PlanKernels of the programs that a plan is run by: of several in turn one, of equal ones the same."""
+"""The kernels of the programs that a plan is run by: of several in turn one, of equal ones the same."""
 
 from __future__ import annotations
 

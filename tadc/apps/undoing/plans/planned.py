@@ -12,7 +12,7 @@ from tadc.apps.undoing.plans.components import Component
 from tadc.apps.undoing.plans.forms import ComponentForm
 from tadc.apps.undoing.plans.graph import StatementGraph
 from tadc.apps.undoing.plans.kinds import Class
-from tadc.toolkit.reporting import ShownAsTables
+from tadc.toolkit.reporting import ShownAsTables, counted
 
 #: Of many steps so many are shown, and so many names in a cell.
 _STEPS, _NAMES = 24, 4
@@ -91,8 +91,7 @@ class Plan(ShownAsTables):
     @property
     def _above(self) -> str:
         """What is inverted, in how many steps, at what cost."""
-        counts = (len(self.steps), "component"), (self.forms, "form")
-        steps, forms = (f"{n} {what}{'' if n == 1 else 's'}" for n, what in counts)
+        steps, forms = counted(len(self.steps), "component"), counted(self.forms, "form")
         return (
             f"inverse of {', '.join(self.outputs)} by {', '.join(self.inputs)}: {self.width} numbers\n"
             f"{steps} of {forms}; widths in the order of the text {self.width}, at most {max(self.widths)}\n"
