@@ -2,7 +2,8 @@
 
 `python -m bench calls`: what a call from Python takes besides its work.
 `python -m bench compile`: how long compiling takes, of random programs and of deep ones.
-`python -m bench everyday [PROGRAM …]`: programs that no schedule was chosen for by hand, against JAX.
+`python -m bench everyday [PROGRAM …]`: programs in three spellings, which no schedule was chosen for.
+`python -m bench drawn [CLASS …]`: programs that are drawn when they are timed, against peers.
 `python -m bench empty`: inner loops without an iteration.
 `python -m bench functions`: the speed of scalar functions.
 `python -m bench gpu-host`: what a call on a GPU takes on the host.
@@ -27,6 +28,7 @@ from importlib import import_module
 MODULES = {
     "calls": "calls",
     "compile": "compile_time",
+    "drawn": "drawn.table",
     "empty": "empty_iterations",
     "everyday": "breadth",
     "functions": "functions",
@@ -43,7 +45,7 @@ MODULES = {
     "uncertainty": "uncertainty",
     "wasm": "wasm",
 }
-TAKE_WORDS = {"everyday", "jvp", "mechanisms", "memory", "sparse"}
+TAKE_WORDS = {"drawn", "everyday", "jvp", "mechanisms", "memory", "sparse"}
 
 
 def main(words: list[str]) -> None:

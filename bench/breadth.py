@@ -4,23 +4,28 @@
 of any time. What that takes tadc is the column `inspector`: to make a relation of each (`tadc.relation`), and
 the time of the first call with these over that of others.
 
+Each everyday program is timed in three spellings, as it is written and as `bench/spellings.py` writes it; its
+ratio is that of the slowest of these, the mean is over all of them.
+
 Value and all gradients, f32 (or `--f64`), on as many threads as `TADC_NUM_THREADS` says; libraries take those
 that they like, or as many as the processors that the process may run on (`taskset`).
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import tadc
 from bench.contenders import COMPILED, TADC, Contender, UnavailableError, names_of, prepare
 from bench.everyday import EVERYDAY
 from bench.interleave import interleaved
+from bench.spellings import FORMULAS, TENSORS, WRITTEN, spellings
 from bench.timing import seconds
 from bench.workloads.workload import Workload, in_type
 
@@ -28,17 +33,19 @@ from bench.workloads.workload import Workload, in_type
 BUDGET = 1.5
 
 
-def contenders(workload: Workload, dtype: str, *, small: bool = False) -> dict[str, Contender]:
-    """Value and all gradients by tadc and its peers; all have run once, and agree."""
+def contenders(
+    workload: Workload, dtype: str, *, small: bool = False, spelled: bool = False
+) -> dict[str, Contender]:
+    """What is asked for by tadc, in all spellings if wanted, and its peers; all have run once, and agree."""
     sizes = workload.small if small else workload.sizes
     given = in_type(workload.inputs(sizes), dtype)
     made: dict[str, Contender] = {}
     results: dict[str, list[np.ndarray]] = {}
-    for name in names_of(workload):
-        if name == COMPILED:
-            continue
+    ways = {name: workload for name in names_of(workload) if name != COMPILED}
+    ways |= {f"{TADC}, {way}": other for way, other in _respelled(workload).items()} if spelled else {}
+    for name, own in ways.items():
         try:
-            made[name] = prepare(name, workload, sizes, given)
+            made[name] = prepare(TADC if is_ours(name) else name, own, sizes, given)
             results[name] = made[name].results()
         except UnavailableError:
             continue
@@ -55,6 +62,17 @@ def contenders(workload: Workload, dtype: str, *, small: bool = False) -> dict[s
     return made
 
 
+def _respelled(workload: Workload) -> dict[str, Workload]:
+    """A workload as others would write it."""
+    ways = spellings(tadc.function(workload.program, workload.name).program)
+    return {way: replace(workload, program=text) for way, text in ways.items() if way != WRITTEN}
+
+
+def is_ours(name: str) -> bool:
+    """Whether a contender is tadc, in whatever spelling."""
+    return name.split(",")[0] == TADC
+
+
 def inspector(contender: Contender, own: float) -> str:
     """Milliseconds of relations and of a first call with them over those of others; empty without any."""
     if contender.anew is None:
@@ -63,32 +81,38 @@ def inspector(contender: Contender, own: float) -> str:
 
 
 def main(words: list[str]) -> None:
-    """Print the table of everyday programs."""
-    show(EVERYDAY, words)
+    """Print the table of everyday programs, in three spellings."""
+    show(EVERYDAY, words, spelled=True)
 
 
-def show(workloads: Sequence[Workload], words: list[str]) -> None:
-    """Print the table, of the programs that are named or of all, and the geometric mean."""
+def show(workloads: Sequence[Workload], words: list[str], *, spelled: bool = False) -> None:
+    """Print the table, of the programs that are named or of all, and the mean over all spellings."""
     dtype = "f64" if "--f64" in words else "f32"
     named = [word for word in words if word != "--f64"]
+    ours = (TADC, *(f"{TADC}, {way}" for way in (FORMULAS, TENSORS) if spelled))
     table = Table(title=f"value and all gradients, {dtype}, ms; medians in turns")
-    for column in ("program", "tadc", "best peer", "its ms", "ratio", "inspector"):
-        table.add_column(column, justify="left" if column in ("program", "best peer") else "right")
+    for column in ("program", *(name.replace(f"{TADC}, ", "in ") for name in ours)):
+        table.add_column(column, justify="left" if column == "program" else "right")
+    for column in ("best peer", "its ms", "ratio", *(() if spelled else ("inspector",))):
+        table.add_column(column, justify="left" if column == "best peer" else "right")
     ratios: list[float] = []
     for workload in workloads:
         if named and workload.name not in named:
             continue
-        made = contenders(workload, dtype)
+        made = contenders(workload, dtype, spelled=spelled)
         calls = {name: contender.call for name, contender in made.items()}
         times = interleaved(calls, BUDGET, {name: seconds(call) for name, call in calls.items()}, TADC)
         median = {name: 1e3 * statistics.median(found) for name, found in times.items()}
-        own = median.pop(TADC)
+        own = [median.pop(name) for name in ours]
         best = min(median, key=lambda name: median[name])
-        ratios.append(median[best] / own)
-        row = (workload.name, f"{own:.2f}", best, f"{median[best]:.2f}", f"{ratios[-1]:.2f}")
-        table.add_row(*row, inspector(made[TADC], own))
+        ratios += (median[best] / each for each in own)
+        row = (workload.name, *(f"{each:.2f}" for each in own), best, f"{median[best]:.2f}")
+        more = () if spelled else (inspector(made[TADC], own[0]),)
+        table.add_row(*row, f"{median[best] / max(own):.2f}", *more)
     if ratios:
         below = sum(ratio < 0.9 for ratio in ratios)
-        mean = math.exp(statistics.fmean(map(math.log, ratios)))
-        table.add_row("geometric mean", "", f"{below} of {len(ratios)} below 0.9", "", f"{mean:.2f}")
+        mean = statistics.geometric_mean(ratios)
+        table.add_row(
+            "geometric mean", *[""] * len(ours), f"{below} of {len(ratios)} below 0.9", "", f"{mean:.2f}"
+        )
     Console().print(table)

@@ -6,6 +6,7 @@ results are made by the call.
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,9 @@ from tadc.backend.runtime.workspace import workspace
 
 TADC = "tadc"
 COMPILED = "PyTorch, compiled"
+
+#: The variable that names what tadc compiles for, where that is not the processor of this machine.
+TARGET = "TADC_BENCH_TARGET"
 
 
 class UnavailableError(Exception):
@@ -91,7 +95,7 @@ def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Conte
         call, temporaries = _stiffness(workload.function(dtype, sizes), workload.fixed), None
         call(*inputs)
     else:
-        call = tadc.compile(workload.derivative(dtype, sizes))
+        call = tadc.compile(workload.derivative(dtype, sizes), target=os.environ.get(TARGET, "cpu"))
         assert isinstance(call.kernel, HostKernel)
         temporaries = workspace(call.kernel.temporaries).bytes
     seconds = time.perf_counter() - begin
@@ -127,7 +131,21 @@ def _jax(form: Form, kind: str, inputs: Arrays, fixed: int) -> Contender:
     def value(*arrays: Any) -> Any:
         return form(jax, *arrays)
 
-    works = {"gradients": gradients, "value": value, "hessian": jax.hessian(value)}
+    def tangents(*arrays: Any) -> Any:
+        half = len(arrays) // 2
+        return jax.jvp(value, arrays[:half], arrays[half:])
+
+    def jacobian(*arrays: Any) -> Any:
+        is_tall = jax.eval_shape(value, *arrays).size >= arrays[0].size
+        return (jax.jacfwd if is_tall else jax.jacrev)(value)(*arrays)
+
+    works = {
+        "gradients": gradients,
+        "value": value,
+        "hessian": jax.hessian(value),
+        "jacobian": jacobian,
+        "tangents": tangents,
+    }
     arrays = [jax.device_put(a) for a in inputs]
     begin = time.perf_counter()
     compiled = jax.jit(works[kind]).lower(*arrays).compile()
