@@ -14,14 +14,13 @@ that they like, or as many as the processors that the process may run on (`tasks
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-import tadc
 from bench.contenders import COMPILED, TADC, Contender, UnavailableError, names_of, prepare
 from bench.everyday import EVERYDAY
 from bench.interleave import interleaved
@@ -41,11 +40,12 @@ def contenders(
     given = in_type(workload.inputs(sizes), dtype)
     made: dict[str, Contender] = {}
     results: dict[str, list[np.ndarray]] = {}
-    ways = {name: workload for name in names_of(workload) if name != COMPILED}
-    ways |= {f"{TADC}, {way}": other for way, other in _respelled(workload).items()} if spelled else {}
-    for name, own in ways.items():
+    ways = {name: (workload, sizes) for name in names_of(workload) if name != COMPILED}
+    for way, other in respelled(workload, sizes).items() if spelled else ():
+        ways[f"{TADC}, {way}"] = other, {}
+    for name, (own, known) in ways.items():
         try:
-            made[name] = prepare(TADC if is_ours(name) else name, own, sizes, given)
+            made[name] = prepare(TADC if is_ours(name) else name, own, known, given)
             results[name] = made[name].results()
         except UnavailableError:
             continue
@@ -62,9 +62,9 @@ def contenders(
     return made
 
 
-def _respelled(workload: Workload) -> dict[str, Workload]:
-    """A workload as others would write it."""
-    ways = spellings(tadc.function(workload.program, workload.name).program)
+def respelled(workload: Workload, sizes: Mapping[str, int]) -> dict[str, Workload]:
+    """A workload as others would write it, at these sizes."""
+    ways = spellings(workload.function("f64", sizes).program)
     return {way: replace(workload, program=text) for way, text in ways.items() if way != WRITTEN}
 
 

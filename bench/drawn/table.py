@@ -50,7 +50,7 @@ COMMAND = "python -m bench drawn --publish"
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser("python -m bench drawn", description=__doc__.split("\n\n")[0])
+    made = argparse.ArgumentParser("python -m bench drawn", description=str(__doc__).split("\n\n")[0])
     made.add_argument("classes", nargs="*", metavar="CLASS", help=f"of {', '.join(CLASSES)}; default: all")
     made.add_argument("--seed", type=int, help="default: the commit")
     made.add_argument("--each", type=int, default=6, metavar="N", help="programs of a class; default: 6")

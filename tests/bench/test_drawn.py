@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tadc
-from bench.breadth import contenders
+from bench.breadth import contenders, respelled
 from bench.contenders import TADC
 from bench.drawn import CLASSES, drawn
 from bench.drawn.rows import Row, Rows, pages, worst
 from bench.drawn.table import COMMAND, _timed
 from bench.everyday import EVERYDAY
 from bench.publish import markers
-from bench.spellings import WRITTEN, spellings
+from bench.spellings import spellings
 from bench.workloads import WORKLOADS
 
 ROOT = Path(__file__).parents[2]
@@ -56,13 +55,16 @@ def test_a_seed_draws_the_same_programs_however_many() -> None:
 def test_spellings_mean_the_same(workload: object) -> None:
     assert isinstance(workload, type(EVERYDAY[0]))
     given = workload.inputs(workload.small)
-    texts = spellings(tadc.function(workload.program).program)
-    found = {}
-    for way, text in texts.items():
-        f = replace(workload, program=text).function("f64", workload.small)
-        found[way] = f(*(a.astype(float) for a in given[: len(f.inputs)]))
-    for made in found.values():
-        np.testing.assert_allclose(made, found[WRITTEN], rtol=1e-12, atol=1e-13)
+    expected, *others = (
+        own.function("f64", sizes)
+        for own, sizes in [
+            (workload, workload.small),
+            *((own, {}) for own in respelled(workload, workload.small).values()),
+        ]
+    )
+    arrays = [a.astype(float) for a in given[: len(expected.inputs)]]
+    for made in others:
+        np.testing.assert_allclose(made(*arrays), expected(*arrays), rtol=1e-12, atol=1e-13)
 
 
 def test_spellings_differ() -> None:
