@@ -10,6 +10,8 @@ import platform
 from functools import cache
 from importlib.util import find_spec
 
+from tadc.backend.cpu.caches import host_caches
+
 #: Fields of /proc/cpuinfo, of x86 and of ARM, that tell what instructions there are.
 _CPU_FIELDS = frozenset(
     "vendor_id,cpu family,model,model name,stepping,flags,"
@@ -20,7 +22,8 @@ _CPU_FIELDS = frozenset(
 @cache
 def fingerprint() -> str:
     """Text that differs between versions of the compiler and between kinds of machines."""
-    return "\n".join([*_sources(), *_suppliers(), platform.system(), platform.machine(), cpu()])
+    machine = platform.system(), platform.machine(), cpu(), repr(host_caches())
+    return "\n".join([*_sources(), *_suppliers(), *machine])
 
 
 def _sources() -> list[str]:

@@ -438,8 +438,13 @@ Fill = map_pass_of(
 def _machine_options() -> dict[str, Any]:
     return {
         "vector_bytes": number_option(64, "bytes of a vector, 0 for code without vectors"),
-        "registers": number_option(28, "vectors that a loop may hold in registers"),
+        "registers": number_option(32, "vector registers"),
         "least_work": number_option(0, "operations of a map that is worth vectors"),
+        "latency": number_option(8, "additions of vectors that a processor is busy with"),
+        "folds": number_option(1, "1 where instructions take an operand from memory, 0 elsewhere"),
+        "sets": number_option(64, "sets of the first cache"),
+        "ways": number_option(8, "lines in each of them"),
+        "l2": number_option(2 << 20, "bytes of the second cache"),
     }
 
 
@@ -515,8 +520,13 @@ class ToLoops(Pass):
     """
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
-    registers: int = number_option(28, "vectors that a loop may hold in registers")
+    registers: int = number_option(32, "vector registers")
     least_work: int = number_option(0, "operations of a map that is worth vectors")
+    latency: int = number_option(8, "additions of vectors that a processor is busy with")
+    folds: int = number_option(1, "1 where instructions take an operand from memory, 0 elsewhere")
+    sets: int = number_option(64, "sets of the first cache")
+    ways: int = number_option(8, "lines in each of them")
+    l2: int = number_option(2 << 20, "bytes of the second cache")
 
     def __post_init__(self) -> None:
         self.given: Given = {}
@@ -525,7 +535,7 @@ class ToLoops(Pass):
 
     def run(self, module: Any) -> None:
         """Lower every function."""
-        machine = CpuMachine(self.vector_bytes, self.registers, self.least_work)
+        machine = CpuMachine(**{name: getattr(self, name) for name in _machine_options()})
         for function in tad_functions(module):
             made = lower_to_loops(module, function, machine, self.given, is_shown=self.is_shown)
             self.scheduled.append(made)

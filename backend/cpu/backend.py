@@ -55,9 +55,19 @@ class Cpu:
         return Target(self.name, architecture, tuple(has))
 
     def machine(self, target: Target) -> Facts:
-        """Sizes of vectors, and what is worth them."""
-        size, number = processor_of(target.architecture, target.backend).vectors
-        return {"vector_bytes": size, "registers": number, "least_work": WORTH_VECTORS}
+        """Vectors, registers and caches, and what is worth vectors."""
+        processor = processor_of(target.architecture, target.backend)
+        (size, number), caches = processor.vectors, processor.caches
+        return {
+            "vector_bytes": size,
+            "registers": number,
+            "least_work": WORTH_VECTORS,
+            "latency": processor.latency,
+            "folds": int(processor.folds),
+            "sets": caches.sets,
+            "ways": caches.ways,
+            "l2": caches.l2,
+        }
 
     def lower(self, module: Any, settings: Settings) -> None:
         """Loops to the llvm dialect."""

@@ -9,19 +9,22 @@ from functools import cache
 from typing import Any
 
 from tadc.backend.binding import binding
+from tadc.backend.cpu.caches import Caches, host_caches, usual_caches
 
 
 @dataclass(frozen=True)
 class Processor:
     """A CPU by LLVM's names, and its features: those that it is known to have, or to lack.
 
-    `vectors` are the bytes of a vector register, and how many of them a loop may hold values in.
+    `vectors` are the bytes of a vector register, and how many of them there are.
     """
 
     triple: str
     cpu: str
     features: Mapping[str, bool]
     vectors: tuple[int, int]
+    told: Caches | None = None
+    """Its caches, where they are known."""
 
     def has(self, *features: str) -> bool:
         """Whether it has all of these."""
@@ -47,6 +50,22 @@ class Processor:
     def has_libm(self) -> bool:
         """Whether code may call functions of the system's libm."""
         return not self.triple.startswith("wasm")
+
+    @property
+    def caches(self) -> Caches:
+        """Those that it has, or that its kind has usually."""
+        return self.told or usual_caches(self.cpu, self.machine)
+
+    @property
+    def folds(self) -> bool:
+        """Whether instructions on vectors take an operand from memory, wherever it stands: those of AVX do."""
+        return self.has("avx")
+
+    @property
+    def latency(self) -> int:
+        """So many products are added at a time by a processor that is busy: two are begun in a cycle, each of
+        which takes four, and five on the first processors that have such an instruction."""
+        return 2 * (5 if self.cpu in _SLOWER else 4)
 
     @property
     def pause(self) -> str:
@@ -77,8 +96,11 @@ class Processor:
 #: RISC-V reaches symbols anywhere only by its medium model.
 _CODE_MODEL: Mapping[str, str] = {"riscv64": "medium"}
 
-#: Vectors of 32 registers, of which tiles of 24 results, 4 vectors and one scalar a step take 29; of 16.
-_MANY, _FEW = 29, 12
+#: Agner Fog's tables: these, and the level that is named for the first of them.
+_SLOWER = ("haswell", "broadwell", "znver1", "znver2", "x86-64-v3")
+
+#: How many vector registers there are.
+_MANY, _FEW = 32, 16
 
 
 def _vectors(machine: str, features: Mapping[str, bool]) -> tuple[int, int]:
@@ -121,7 +143,7 @@ def host_features() -> dict[str, bool]:
 
 
 def host_vectors() -> tuple[int, int]:
-    """The bytes of a vector register of the host CPU, and how many of them a loop may hold values in."""
+    """The bytes of a vector register of the host CPU, and how many of them there are."""
     machine = "aarch64" if platform.machine() in ("aarch64", "arm64") else platform.machine()
     return _vectors(machine, host_features())
 
@@ -129,7 +151,8 @@ def host_vectors() -> tuple[int, int]:
 def host() -> Processor:
     """The CPU of this machine."""
     llvm = binding()
-    return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), host_features(), host_vectors())
+    name, features = llvm.get_host_cpu_name(), host_features()
+    return Processor(llvm.get_process_triple(), name, features, host_vectors(), host_caches())
 
 
 #: WebAssembly with vectors of 128 bits, and with instructions that copy and fill memory.

@@ -30,7 +30,7 @@ def cost_of_lines(accesses: Accesses, candidate: Candidate, machine: CpuMachine)
         if candidate.stride(read) == 1 and shape_bytes(accesses.tensors[read.tensor]) is not None
     ]
     moves = [_moves(accesses, read, candidate) for read in reads]
-    places = sum(math.prod(map(len, steps.values())) for steps in moves)
+    places = sum(math.prod(map(len, _apart(steps))) for steps in moves)
     if places <= machine.ways:
         return 0
     if places > MOST_PLACES:
@@ -40,7 +40,7 @@ def cost_of_lines(accesses: Accesses, candidate: Candidate, machine: CpuMachine)
     tile = candidate.blocks.get(lane, 1) * candidate.width
     for read, steps in zip(reads, moves, strict=True):
         size = accesses.bytes_of(read)
-        for first in (read.offset + sum(moved) for moved in product(*steps.values())):
+        for first in (read.offset + sum(moved) for moved in product(*_apart(steps))):
             wanted |= _lines(read, first * size, candidate.width * size, machine)
             again |= _lines(read, (first + tile) * size, candidate.width * size, machine)
     sets = Counter((tensor, line % machine.sets) for tensor, line in wanted)
@@ -81,6 +81,14 @@ def _moves(accesses: Accesses, read: ElementRead, candidate: Candidate) -> dict[
     strides = {name: stride or 0 for name, stride in read.strides.items()}
     strides[candidate.lane] = candidate.width
     return {n: range(0, counts[n] * k, k) for n, k in strides.items() if k and n in counts}
+
+
+def _apart(steps: Mapping[str, range]) -> list[range]:
+    """The distances that indices move vectors by, those of the same stride together."""
+    counts = Counter[int]()
+    for step in steps.values():
+        counts[step.step] += len(step) - 1
+    return [range(0, (count + 1) * stride, stride) for stride, count in counts.items()]
 
 
 def _lines(read: ElementRead, first: int, size: int, machine: CpuMachine) -> set[tuple[str, int]]:

@@ -10,22 +10,27 @@ from tadc.passes.maps.machine import Machine
 
 @dataclass(frozen=True)
 class CpuMachine(Machine):
-    """`vector_bytes` is the size of a vector, 0 for none; `registers` is how many a loop may use.
+    """`vector_bytes` is the size of a vector, 0 for none; there are so many `registers` for these.
 
     A map of fewer operations than `least_work` gets no vectors: they would save less time than it takes to
     compile them.
     """
 
     vector_bytes: int = 64
-    registers: int = 28
+    registers: int = 32
     least_work: int = 0
+
+    folds: int = 1
+    """Whether an instruction takes one operand from memory: those of AVX do."""
+    inside: int = 4
+    """So many values has a function such as `exp` at once, its result among them."""
 
     line: int = 64
     """The bytes of a line of the cache."""
     sets: int = 64
     """Of so many places far apart, lines do not stay in the first cache: it has so many sets."""
     ways: int = 8
-    """So many lines stay in each of them: 12 on some newer processors."""
+    """So many lines stay in each of them."""
     l2: int = 2 << 20
     """The bytes of the second cache."""
     share: int = 8 << 20
@@ -98,3 +103,8 @@ class CpuMachine(Machine):
     """Copying an element of rows that are consecutive in memory."""
     copy_far_row: float = 2.0
     """Copying one of rows that are not."""
+
+    @property
+    def l1(self) -> int:
+        """The bytes of the first cache."""
+        return self.sets * self.ways * self.line

@@ -89,7 +89,7 @@ class _ReductionPacking:
             return None
         lanes = candidate.width * candidate.blocks.get(candidate.lane, 1)
         # With rows, the panels of lanes are packed again for each chunk, and both are to stay near.
-        cut = self.cut(reads or rows, lanes if reads else FEWEST_ROWS, 1 + 3 * bool(rows))
+        cut = self.cut(reads or rows, lanes if reads else FEWEST_ROWS, 1 + 3 * bool(rows and reads))
         if cut is None:
             return None
         outer, block = cut
@@ -206,24 +206,36 @@ class _ReductionPacking:
     def cut(self, reads: Sequence[ElementRead], lanes: int, kinds: int) -> tuple[int, int | None] | None:
         """How many loops run around the packing, and the steps of the next one; None if panels are too large.
 
-        Of the room for panels they take the part that one of so many kinds of panels has.
+        Of the room for panels they take the part that one of so many kinds of panels has. The lines of which
+        one tile after the next reads some elements take half of the first cache at most.
         """
         loop, room = self.loop, self.machine.l2 // self.machine.panels
         known = [self.accesses.is_known(name) for name in loop.binders]
         if not all(loop.trips):
             return None
         each = lanes * self.accesses.widest * kinds
-        if all(known) and sum(self.points(r, 0) for r in reads) * each <= room:
+        near = self.machine.l1 // 2 // self.machine.line
+        shared = [] if self.row_reads() else [read for read in loop.reads if self.shares_lines(read)]
+        lines = sum(self.points(read, 0) for read in shared)
+        if all(known) and sum(self.points(r, 0) for r in reads) * each <= room and lines <= near:
             return 0, None
         if not self.is_value():
             return None
         for outer, trips in enumerate(loop.trips):
             step = sum(self.points(r, outer, 1) for r in reads) * each
-            block = min(room // step, trips)
+            lines = sum(self.points(read, outer, 1) for read in shared)
+            block = min(room // step, near // max(lines, 1), trips)
             steps = block * math.prod(loop.trips[outer + 1 :])
             if steps >= LEAST_STEPS and all(known[:outer] + known[outer + 1 :]):
                 return outer, -(-trips // -(-trips // block)) if known[outer] else block
         return None
+
+    def shares_lines(self, read: ElementRead) -> bool:
+        """Whether each step reads a line anew, of which the next tile along the rows reads other elements."""
+        row, widest = self.row, self.accesses.widest
+        if row is None or self.candidate.lane in read.names or read.strides.get(row) != 1:
+            return False
+        return read.step * widest >= self.machine.line
 
     def is_value(self) -> bool:
         loop, item = self.loop, self.accesses.map

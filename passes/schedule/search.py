@@ -18,6 +18,7 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import leaping_candidates
 from tadc.passes.schedule.loop_order import loop_order
 from tadc.passes.schedule.packing import packing
+from tadc.passes.schedule.pressure import LiveValues
 from tadc.passes.schedule.splits import copies
 from tadc.passes.terms.costs import ELEMENT
 
@@ -190,6 +191,8 @@ class _Candidates:
     def __init__(self, accesses: Accesses, machine: CpuMachine, budget: int) -> None:
         self.accesses, self.body, self.machine = accesses, accesses.body, machine
         self.budget, self.extents = budget, dict[str, int | None]()
+        innermost = (loop for loop in self.body.below() if loop.binders and not loop.inner)
+        self.live = [LiveValues(accesses, loop, machine) for loop in innermost]
 
     def all(self, tiled: frozenset[str]) -> Iterator[Candidate]:
         """All candidates, with tiles along some indices."""
@@ -226,7 +229,7 @@ class _Candidates:
     def blocked(self, candidate: Candidate, most: int) -> Iterator[Candidate]:
         """A candidate, and those with copies along one more index."""
         own = math.prod(candidate.blocks.values()) * candidate.parts
-        if own <= max(most, 1) and _fits(self.body, candidate, self.machine):
+        if own <= max(most, 1) and self.fits(candidate):
             yield candidate
         for name, extent in self.extents.items():
             if name == candidate.lane:
@@ -239,7 +242,7 @@ class _Candidates:
             for block in sorted(set(blocks)):
                 room = own * block <= most and (extent is None or extent >= block)
                 made = replace(candidate, blocks={**candidate.blocks, name: block}) if room else None
-                if made is not None and _fits(self.body, made, self.machine):
+                if made is not None and self.fits(made):
                     yield made
         if self.accesses.in_steps and candidate.fold is not None and candidate.parts == 1:
             yield from self.both(candidate, most)
@@ -254,6 +257,14 @@ class _Candidates:
             candidate.squares(read, name) for loop in self.body.below() for read in loop.reads
         )
 
+    def fits(self, candidate: Candidate) -> bool:
+        """Whether what innermost loops hold fits in registers; of one result whatever it needs."""
+        return all(
+            candidate.results(live.loop) * live.loop.results == 1
+            or live.pressure(candidate) <= self.machine.registers
+            for live in self.live
+        )
+
     def both(self, candidate: Candidate, most: int) -> Iterator[Candidate]:
         """A candidate with copies along two indices, where reads depend on one of them each."""
         assert candidate.fold is not None
@@ -265,7 +276,7 @@ class _Candidates:
                 fits = all(e is None or e >= n for e, n in ((first, rows), (second, columns)))
                 room = fits and rows * columns <= most
                 made = replace(candidate, blocks={one: rows, other: columns}) if room else None
-                if made is not None and _fits(self.body, made, self.machine):
+                if made is not None and self.fits(made):
                     yield made
 
 
@@ -291,15 +302,3 @@ def _shares_vectors(body: Loop, candidate: Candidate, name: str) -> bool:
         return True
     strides = (read.strides.get(candidate.lane, 0) for read in body.reads if name not in read.names)
     return any(stride not in (0, 1, -1) for stride in strides)
-
-
-def _fits(body: Loop, candidate: Candidate, machine: CpuMachine) -> bool:
-    """Whether the results that innermost loops carry and what they read fit in registers."""
-    for loop in body.below():
-        if not loop.binders or loop.inner:
-            continue
-        carried = candidate.results(loop) * loop.results
-        reads = (candidate.copies(r.names) for r in loop.reads if candidate.stride(r) != 0)
-        if carried > 1 and carried + max(max(reads, default=0) + 1, candidate.held(loop)) > machine.registers:
-            return False
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.blocks import names_in
@@ -189,7 +190,9 @@ class _PlanSteps:
         """Tiles, of copies and lanes."""
         tiling = self.tiling
         rows = tiling.packed.rows if tiling.packed else None
-        for index in tiling.order:
+        # Tiles that are computed again are made of the one loop that there is before others have ends.
+        tails = {index: self.tail(index, tiling.extent(index)) for index in tiling.order}
+        for index in sorted(tiling.order, key=lambda index: tails[index] != "again"):
             tile, loops = tiling.extent(index), self.loops[index]
             if rows is not None and index == rows.name:
                 outer, inner = self.fresh(index), self.fresh(index)
@@ -197,7 +200,7 @@ class _PlanSteps:
                 loops.chunk, loops.tile = outer, inner
             if tile == 1:
                 continue
-            self.tiles(index, loops, self.tail(index, tile))
+            self.tiles(index, loops, tails[index])
             # Where the size is not known, there may be as many as no group of tiles holds.
             if index == tiling.lanes and loops.residue and not self.extents[index].is_constant:
                 loops.edges = _IndexLoops(index)
@@ -230,7 +233,7 @@ class _PlanSteps:
             return "overlap"
         if index != self.tiling.lanes:
             return "rest"
-        return "again" if packed.rows is not None else "overlap"
+        return "again" if packed.rows is not None or self.cuts_around(packed) else "overlap"
 
     def cut(self) -> None:
         """Blocks of a reduction."""
@@ -244,15 +247,16 @@ class _PlanSteps:
             self.cuts.append(outer)
 
     def order(self) -> Loops:
-        """Loops over tiles, chunks and blocks, then those of a tile: what all lanes read is used up at
-        once."""
+        """Loops over blocks, tiles and chunks, then those of a tile: what all lanes read is used up at once."""
         tiling, packed = self.tiling, self.tiling.packed
         found: Loops = []
-        around = len(packed.around) if packed and packed.rows else len(packed.names) if packed else 0
+        around = len(packed.around) if packed and packed.rows else None
+        cuts = self.batches(packed) if packed and self.cuts_around(packed) else len(packed.names) if packed else 0
         for number, index in enumerate((*tiling.order, "")):
-            if packed and number == around:
-                rows = [self.loops[packed.rows.name].chunk] if packed.rows else []
-                found.extend(("", name) for name in (*rows, *self.cuts))
+            if number == cuts:
+                found.extend(("", name) for name in self.cuts)
+            if packed and packed.rows and number == around:
+                found.append(("", self.loops[packed.rows.name].chunk))
             if index:
                 found.extend(("", loops.tile) for loops in self.with_edges(index))
                 found.extend([("", self.loops[index].residue)] if index != tiling.lanes else [])
@@ -262,6 +266,16 @@ class _PlanSteps:
         found.extend(("jam", loops.copies) for index in names for loops in self.with_edges(index))
         found.extend(("lane", loops.lane) for index in last for loops in self.with_edges(index))
         return [(kind, name) for kind, name in found if name]
+
+    def cuts_around(self, packed: Panels) -> bool:
+        """Whether blocks of a reduction are around tiles, all of which read what is in the second cache then;
+        where it is not known how many lanes there are, around those of the same lanes."""
+        return packed.rows is not None or self.extents[packed.lane].is_constant
+
+    def batches(self, packed: Panels) -> int:
+        """How many of the outer indices are those of all that the reduction reads: a batch of products."""
+        shared = frozenset(self.map.indices).intersection(*(read.names for read in packed.loop.reads))
+        return len([*takewhile(shared.__contains__, self.tiling.order)])
 
     def with_edges(self, index: str) -> list[_IndexLoops]:
         """The loops that an index has become, and those outside of its groups."""
@@ -278,13 +292,12 @@ class _PlanSteps:
         rows, lanes = packed.rows, self.loops[tiling.lanes]
         if rows is not None:
             loops = self.loops[rows.name]
-            inside = [loops.chunk, *self.cuts][-1]
             for read in rows.reads:
                 over = (loops.tile, *self.inner_binders(packed, read), loops.copies)
                 fill: st.Fill = "vectors" if read.strides[rows.name] == 1 else "gather"
-                self.steps.append(st.StageRead(read.name, inside, over, fill))
-        last = self.loops[tiling.order[len(packed.names | packed.around) - 1]].tile
-        inside = self.cuts[-1] if self.cuts and rows is None else last
+                self.steps.append(st.StageRead(read.name, loops.chunk, over, fill))
+        inside = self.loops[tiling.order[len(packed.names | packed.around) - 1]].tile
+        inside = self.cuts[-1] if self.cuts and not self.cuts_around(packed) else inside
         for read in packed.reads:
             own = (*self.inner_binders(packed, read), *([lanes.copies] if lanes.copies else []), lanes.lane)
             self.steps.append(st.StageRead(read.name, inside, own, self.fill(packed, read)))

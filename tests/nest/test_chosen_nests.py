@@ -19,7 +19,7 @@ from tests.nest.in_parts import assert_same_in_parts, random_arrays
 from tests.nest.programs import PROGRAMS, maps_of_program, plans_of
 from tests.pages import ROOT
 
-MACHINES = {"AVX-512": CpuMachine(64, 28), "AVX2": CpuMachine(32, 14)}
+MACHINES = {"AVX-512": CpuMachine(64, 32), "AVX2": CpuMachine(32, 16)}
 
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.tad"))
 

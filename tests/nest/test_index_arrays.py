@@ -165,7 +165,7 @@ def test_code_is_what_the_nest_means(text: str) -> None:
     """Of the plain nest, with lanes and copies of each index, and as it is scheduled."""
     nest = read_nest(text)
     item, function = map_of(nest)
-    machine = CpuMachine(32, 14, 0)
+    machine = CpuMachine(32, 16, 0)
     chosen = steps_of_plan(item, function, plan_alone(item, function, machine, {}), machine)
     for steps in (*_by_hand(item), chosen):
         made = apply_steps(nest, steps)
@@ -242,7 +242,7 @@ def test_what_an_index_array_says_is_asked_for_some_steps_before() -> None:
     lines = [line for line in text.split("\n") if "sizes" not in line and "known" not in line]
     nest = read_nest("\n".join(lines))
     item, function = map_of(nest)
-    machine = CpuMachine(0, 14, 0)
+    machine = CpuMachine(0, 16, 0)
     steps = steps_of_plan(item, function, plan_alone(item, function, machine, {}), machine)
     made = apply_steps(nest, steps)
     assert "prefetch x[col[q + 32]]" in nest_text(made)

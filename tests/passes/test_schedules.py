@@ -107,7 +107,7 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
         return found
 
     def small_caches(*facts: int, **named: int) -> CpuMachine:
-        return CpuMachine(*facts, **named, l2=l2, far=far, sets=1)
+        return CpuMachine(*facts, **{**named, "l2": l2, "far": far, "sets": 1, "ways": 8})
 
     l2, far = choice.choice((1 << 12, 1 << 14, 1 << 16)), choice.choice((8, 64))
 

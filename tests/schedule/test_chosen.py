@@ -36,7 +36,7 @@ def test_schedules_are_as_written_down() -> None:
     made: list[str] = []
     for name, text in PROGRAMS.items():
         function = maps_of_program(text, "value")
-        chosen = chosen_schedule(function, CpuMachine(64, 28, 1 << 18))
+        chosen = chosen_schedule(function, CpuMachine(64, 32, 1 << 18))
         for item, schedule in zip(function.maps, chosen, strict=True):
             apply_steps(plain_nest(function, item), schedule.steps)
         made.append(f"# {name}\n{schedule_text(chosen)}")

@@ -100,7 +100,7 @@ def test_layout_is_free() -> None:
 
 @pytest.mark.parametrize("name", ["conv2d", "matmul", "attention", "orbit", "upsampling"])
 def test_schedules_of_programs_read_back(name: str) -> None:
-    for machine in (CpuMachine(64, 28, 1 << 18), CpuMachine(32, 12)):
+    for machine in (CpuMachine(64, 32, 1 << 18), CpuMachine(32, 16)):
         chosen = chosen_schedule(maps_of_program(PROGRAMS[name]), machine)
         assert read(schedule_text(chosen)) == chosen
 

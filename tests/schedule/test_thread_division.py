@@ -17,7 +17,7 @@ from tadc.passes.schedule.plans import NestPlan, plan_of
 from tadc.passes.schedule.thread_division import ThreadDivision
 from tests.nest.programs import maps_of_program
 
-MACHINE = CpuMachine(64, 28, 1 << 18)
+MACHINE = CpuMachine(64, 32, 1 << 18)
 
 SUMS: tuple[tuple[str, Callable[..., np.ndarray]], ...] = (
     (

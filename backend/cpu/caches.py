@@ -1,0 +1,65 @@
+"""The caches of a core: of this machine as the system tells them, of others as they usually are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+_SYSTEM = "/sys/devices/system/cpu/cpu0/cache"
+
+
+@dataclass(frozen=True)
+class Caches:
+    """The first cache for data has so many sets of so many lines, of 64 bytes mostly; the second one `l2`
+    bytes."""
+
+    sets: int
+    ways: int
+    l2: int
+
+
+#: Optimization manuals. AMD64 with AVX2: Zen 2, whose second cache is between those of Haswell and Alder Lake;
+#: with AVX-512: Skylake with Zen 4's; Arm: Neoverse V1; RISC-V: SiFive P670.
+_USUAL: Mapping[str, Caches] = {
+    "x86-64-v4": Caches(64, 8, 1 << 20),
+    "x86_64": Caches(64, 8, 1 << 19),
+    "aarch64": Caches(256, 4, 1 << 20),
+    "riscv64": Caches(64, 8, 1 << 19),
+    "wasm32": Caches(64, 8, 1 << 19),
+}
+
+
+def usual_caches(cpu: str, machine: str) -> Caches:
+    """Those of a CPU by LLVM's name for it, or of an architecture."""
+    return _USUAL.get(cpu) or _USUAL.get(machine) or _USUAL["x86_64"]
+
+
+@cache
+def host_caches(folder: str = _SYSTEM) -> Caches | None:
+    """Those of this machine, None where the system does not tell."""
+    found = {level: facts for level, facts in _told(folder)}
+    if not found.keys() >= {1, 2}:
+        return None
+    size, ways, line = found[1]
+    return Caches(size // (ways * line), ways, found[2][0])
+
+
+def _told(folder: str) -> Iterator[tuple[int, tuple[int, int, int]]]:
+    """By level the bytes, the ways and the bytes of a line of what holds data."""
+    try:
+        for name in sorted(os.listdir(folder)):
+            place = os.path.join(folder, name)
+            if name.startswith("index") and _text(place, "type") in ("Data", "Unified"):
+                size = int(_text(place, "size").removesuffix("K")) << 10
+                facts = size, int(_text(place, "ways_of_associativity")), int(_text(place, "coherency_line_size"))
+                if all(facts):
+                    yield int(_text(place, "level")), facts
+    except (OSError, ValueError):
+        return
+
+
+def _text(folder: str, name: str) -> str:
+    with open(os.path.join(folder, name), encoding="ascii") as file:
+        return file.read().strip()
