@@ -10,7 +10,7 @@ import platform
 from functools import cache
 from importlib.util import find_spec
 
-from tadc.backend.cpu.caches import host_caches
+from tadc.backend.cpu.data_caches import host_caches
 
 #: Fields of /proc/cpuinfo, of x86 and of ARM, that tell what instructions there are.
 _CPU_FIELDS = frozenset(

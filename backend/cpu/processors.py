@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from tadc.backend.binding import binding
-from tadc.backend.cpu.caches import Caches, host_caches, usual_caches
+from tadc.backend.cpu.data_caches import Caches, host_caches, usual_caches
 
 
 @dataclass(frozen=True)

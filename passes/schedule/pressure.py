@@ -20,9 +20,13 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 
 Names = frozenset[str]
 
+SOON_DEAD = 4
+"""No more values that one copy has for itself are counted: they are used once, soon, and a body that has many
+computes so much that others are stored and loaded again meanwhile."""
+
 
 @dataclass(frozen=True)
-class _Held:
+class _Registers:
     """What a tile with copies along some indices holds: how many values that depend on these alone are shared
     by copies along others, and how many one copy has at a time."""
 
@@ -37,7 +41,7 @@ class LiveValues:
     accesses: Accesses
     loop: Loop
     machine: CpuMachine
-    found: dict[tuple[Names, str], _Held] = field(default_factory=dict[tuple[Names, str], _Held])
+    found: dict[tuple[Names, str], _Registers] = field(default_factory=dict[tuple[Names, str], _Registers])
 
     def pressure(self, candidate: Candidate) -> int:
         """The registers that a step wants."""
@@ -50,7 +54,7 @@ class LiveValues:
             held = self.found[key] = _Body(self, key[0], candidate).held()
         order = [*(name for name in counts if name != candidate.lane), candidate.lane]
         shared = sum(number * _live(names, order, counts) for names, number in held.shared.items())
-        return candidate.results(self.loop) * self.loop.results + max(shared + held.own, candidate.held(self.loop))
+        return candidate.results(self.loop) * self.loop.results + max(shared + min(held.own, SOON_DEAD), candidate.held(self.loop))
 
 
 def _live(names: Names, order: Sequence[str], counts: Mapping[str, int]) -> int:
@@ -105,7 +109,7 @@ class _Body:
         """Whether copies of something else share a copy of a value."""
         return any(self.along(user) > self.along(name) for user in self.users.get(name, ()))
 
-    def held(self) -> _Held:
+    def held(self) -> _Registers:
         """What is shared by copies, and the most that one has for itself."""
         wanted = {name: self.is_shared(name) for name in {**self.order, **self.users}}
         wanted = {name: shared for name, shared in wanted.items() if name not in self.nowhere}
@@ -117,7 +121,7 @@ class _Body:
             live = {value for value in live if value not in self.lets or last.get(value, n) > n}
             live |= {name} if wanted.get(name) is False else set[str]()
             own = max(own, len(live))
-        return _Held(Counter(self.along(name) for name, shared in wanted.items() if shared), own)
+        return _Registers(Counter(self.along(name) for name, shared in wanted.items() if shared), own)
 
     def inside(self, name: str) -> int:
         """The registers that an operation needs in between, of which one is that of its result."""
