@@ -20,20 +20,19 @@ class Caches:
     l2: int
 
 
-#: Optimization manuals. AMD64 with AVX2: Zen 2, whose second cache is between those of Haswell and Alder Lake;
-#: with AVX-512: Skylake with Zen 4's; Arm: Neoverse V1; RISC-V: SiFive P670.
+#: The least first cache and a second cache as most of those have that are sold now: Zen 4, Alder Lake and
+#: Sapphire Rapids have 1 to 2 MiB, Neoverse V1 and SiFive P670 1 MiB or more.
 _USUAL: Mapping[str, Caches] = {
-    "x86-64-v4": Caches(64, 8, 1 << 20),
-    "x86_64": Caches(64, 8, 1 << 19),
+    "x86_64": Caches(64, 8, 2 << 20),
     "aarch64": Caches(256, 4, 1 << 20),
-    "riscv64": Caches(64, 8, 1 << 19),
-    "wasm32": Caches(64, 8, 1 << 19),
+    "riscv64": Caches(64, 8, 1 << 20),
+    "wasm32": Caches(64, 8, 1 << 20),
 }
 
 
-def usual_caches(cpu: str, machine: str) -> Caches:
-    """Those of a CPU by LLVM's name for it, or of an architecture."""
-    return _USUAL.get(cpu) or _USUAL.get(machine) or _USUAL["x86_64"]
+def usual_caches(machine: str) -> Caches:
+    """Those of an architecture."""
+    return _USUAL.get(machine, _USUAL["x86_64"])
 
 
 @cache
@@ -53,7 +52,11 @@ def _told(folder: str) -> Iterator[tuple[int, tuple[int, int, int]]]:
             place = os.path.join(folder, name)
             if name.startswith("index") and _text(place, "type") in ("Data", "Unified"):
                 size = int(_text(place, "size").removesuffix("K")) << 10
-                facts = size, int(_text(place, "ways_of_associativity")), int(_text(place, "coherency_line_size"))
+                facts = (
+                    size,
+                    int(_text(place, "ways_of_associativity")),
+                    int(_text(place, "coherency_line_size")),
+                )
                 if all(facts):
                     yield int(_text(place, "level")), facts
     except (OSError, ValueError):

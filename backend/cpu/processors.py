@@ -54,7 +54,7 @@ class Processor:
     @property
     def caches(self) -> Caches:
         """Those that it has, or that its kind has usually."""
-        return self.told or usual_caches(self.cpu, self.machine)
+        return self.told or usual_caches(self.machine)
 
     @property
     def folds(self) -> bool:

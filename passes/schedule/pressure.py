@@ -54,7 +54,15 @@ class LiveValues:
             held = self.found[key] = _Body(self, key[0], candidate).held()
         order = [*(name for name in counts if name != candidate.lane), candidate.lane]
         shared = sum(number * _live(names, order, counts) for names, number in held.shared.items())
-        return candidate.results(self.loop) * self.loop.results + max(shared + min(held.own, SOON_DEAD), candidate.held(self.loop))
+        operands = max(shared, candidate.held(self.loop)) + min(held.own, SOON_DEAD)
+        results = candidate.results(self.loop) * self.loop.results
+        return max(results + operands, results * self.interleaved(candidate))
+
+    def interleaved(self, candidate: Candidate) -> int:
+        """How many residues of the lanes have their results at a time, since they are stored together."""
+        lanes = candidate.lanes
+        is_last = lanes is not None and lanes == self.accesses.names[-1]
+        return self.accesses.parts[lanes].factor if lanes is not None and is_last else 1
 
 
 def _live(names: Names, order: Sequence[str], counts: Mapping[str, int]) -> int:
@@ -91,8 +99,8 @@ class _Body:
                 self.order[name] = None
 
     def from_memory(self, vectors: set[str]) -> None:
-        """What no register has since instructions read it: constants, what is the same in all steps, and one of
-        the vectors that an operation alone reads."""
+        """What no register has, since instructions read it: constants, what is the same in all steps, and one
+        of the vectors that an operation alone reads."""
         for name in self.users:
             if name not in self.lets or isinstance(self.lets[name].value, Constant):
                 self.nowhere.add(name)

@@ -247,11 +247,18 @@ class _PlanSteps:
             self.cuts.append(outer)
 
     def order(self) -> Loops:
-        """Loops over blocks, tiles and chunks, then those of a tile: what all lanes read is used up at once."""
+        """Loops over tiles, chunks and blocks, then those of a tile: what all lanes read is used up at
+        once."""
         tiling, packed = self.tiling, self.tiling.packed
         found: Loops = []
         around = len(packed.around) if packed and packed.rows else None
-        cuts = self.batches(packed) if packed and self.cuts_around(packed) else len(packed.names) if packed else 0
+        cuts = (
+            self.batches(packed)
+            if packed and self.cuts_around(packed)
+            else len(packed.names)
+            if packed
+            else 0
+        )
         for number, index in enumerate((*tiling.order, "")):
             if number == cuts:
                 found.extend(("", name) for name in self.cuts)
