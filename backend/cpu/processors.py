@@ -58,7 +58,7 @@ class Processor:
 
     @property
     def folds(self) -> bool:
-        """Whether instructions on vectors take an operand from memory, wherever it stands: those of AVX do."""
+        """Whether instructions on vectors take an operand from anywhere in memory: those of AVX do."""
         return self.has("avx")
 
     @property

@@ -224,7 +224,7 @@ class _ReductionPacking:
         for outer, trips in enumerate(loop.trips):
             step = sum(self.points(r, outer, 1) for r in reads) * each
             lines = sum(self.points(read, outer, 1) for read in shared)
-            block = min(room // step, near // max(lines, 1), trips)
+            block = min(room // step, near // lines if lines else trips, trips)
             steps = block * math.prod(loop.trips[outer + 1 :])
             if steps >= LEAST_STEPS and all(known[:outer] + known[outer + 1 :]):
                 return outer, -(-trips // -(-trips // block)) if known[outer] else block

@@ -1,8 +1,9 @@
 """How many vector registers the innermost loop of a reduction wants: its results, and what is live at once.
 
-Copies of a tile are computed one after the other, those along the lanes innermost. What several of them share
-stays in registers from the first of these to the last; what one alone needs, until its last use. Where an instruction takes an
-operand from memory, what is there anyway, or stays the same in the loop, needs no register for one use.
+Copies of a tile are computed one after the other, those along the lanes innermost. What several of them
+share stays in registers from the first of these to the last; what one alone needs, until its last use. Where
+an instruction takes an operand from memory, what is there anyway, or stays the same in the loop, needs no
+register for one use.
 """
 
 from __future__ import annotations

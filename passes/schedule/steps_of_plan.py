@@ -191,7 +191,7 @@ class _PlanSteps:
         tiling = self.tiling
         rows = tiling.packed.rows if tiling.packed else None
         # Tiles that are computed again are made of the one loop that there is before others have ends.
-        tails = {index: self.tail(index, tiling.extent(index)) for index in tiling.order}
+        tails: dict[str, st.Tail] = {index: self.tail(index, tiling.extent(index)) for index in tiling.order}
         for index in sorted(tiling.order, key=lambda index: tails[index] != "again"):
             tile, loops = tiling.extent(index), self.loops[index]
             if rows is not None and index == rows.name:

@@ -1,4 +1,4 @@
-// RUN: tadc %s --passes 'tad-to-loops,canonicalize,cse' | filecheck %s
+// RUN: tadc %s --passes 'tad-to-loops{registers=28},canonicalize,cse' | filecheck %s
 // What all %n read of %w fits in a cache for one %o, not for all: the loop over %o comes first, and is divided.
 
 func.func @f(%x: tensor<64x128xf32> {tad.name = "x"}, %w: tensor<64x128x128xf32> {tad.name = "w"}) -> (tensor<64x64x128xf32> {tad.name = "f"}) {

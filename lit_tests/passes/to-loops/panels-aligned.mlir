@@ -1,4 +1,4 @@
-// RUN: tadc %s --passes 'tad-to-loops,canonicalize,cse' | filecheck %s
+// RUN: tadc %s --passes 'tad-to-loops{registers=28},canonicalize,cse' | filecheck %s
 // Rows of %b may start anywhere in a line, as the caller gives it: vectors that many %i read are packed. Those of
 // %c start with a line, and are read where they are.
 

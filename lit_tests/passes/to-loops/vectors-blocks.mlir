@@ -1,4 +1,4 @@
-// RUN: tadc %s --passes 'tad-to-loops,canonicalize,cse' | filecheck %s
+// RUN: tadc %s --passes 'tad-to-loops{registers=28},canonicalize,cse' | filecheck %s
 // A panel of all that the sum reads would be too large: its first index runs around the packing, the second one
 // in blocks. What a block finds is added to what is in memory, but for the very first.
 

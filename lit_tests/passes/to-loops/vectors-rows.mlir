@@ -1,4 +1,4 @@
-// RUN: tadc %s --passes 'tad-to-loops,canonicalize,cse' | filecheck %s
+// RUN: tadc %s --passes 'tad-to-loops{registers=28},canonicalize,cse' | filecheck %s
 // Both factors are read in columns: rows of %a are packed too, tile by tile, a chunk of them and a block of the
 // sum at a time, before what lanes read of %b. The lanes of the last range that fill no tile are computed in one
 // more turn, anew.
@@ -25,8 +25,8 @@ func.func @f(%a: tensor<1000x1024xf32> {tad.name = "a"}, %b: tensor<1000x1000xf3
 // CHECK:          %[[WHOLE:.*]] = arith.cmpi sge, %{{.*}}, %c0
 // CHECK:          %[[FROM:.*]] = arith.select %[[WHOLE]], %begin, %{{.*}}
 // CHECK:          %[[TO:.*]] = arith.select %[[WHOLE]], %{{.*}}, %{{.*}}
-// CHECK:          scf.for %[[CHUNK:.*]] = %c0 to %c1024 step %c260
-// CHECK:            scf.for %[[K:.*]] = %c0 to %c1000 step %c250
+// CHECK:          scf.for %[[K:.*]] = %c0 to %c1000 step %c250
+// CHECK:            scf.for %[[CHUNK:.*]] = %c0 to %c1024 step %c260
 // CHECK:              scf.for %{{.*}} = %[[K]] to %{{.*}} step %c8
 // CHECK:              vector.load %a[%{{.*}}] : memref<1000x1024xf32>, vector<5xf32>
 // CHECK:              vector.store %{{.*}}, %[[ROWS]][%{{.*}}] : memref<65000xf32>, vector<5xf32>

@@ -1,4 +1,4 @@
-// RUN: tadc %s --passes 'tad-to-loops,canonicalize,cse' | filecheck %s
+// RUN: tadc %s --passes 'tad-to-loops{registers=28},canonicalize,cse' | filecheck %s
 // Lanes along %o, which are far apart in memory, and copies along %t, which are side by side: four vectors are
 // woven, and what a lane has of them is stored together. The fifth is stored lane by lane.
 
