@@ -41,5 +41,6 @@ def test_blocks_of_a_long_sum_are_around_all_tiles() -> None:
     text = "a: f32[8192, 512]; b: f32[8192, 128]\nc[i, j] = sum{k} (a[k, i]*b[k, j])"
     steps = tadc.function(text).lower("cpu:x86-64-v4").as_text("schedule")
     block = re.search(r"cut %3 k (\d+) -> k0", steps)
-    assert block is not None and int(block[1]) <= 512
+    assert block is not None
+    assert int(block[1]) <= 512
     assert "reorder k0, " in steps
