@@ -265,7 +265,7 @@ LIMITS = {
     "lattice": 4_183,
     "frontend": 11_905,
     "dialect": 3_428,
-    "passes": 43_890,
+    "passes": 43_887,
     "passes/cpu": 1_506,
     "passes/derivatives": 4_872,
     "passes/gpu": 3_390,
