@@ -103,6 +103,25 @@ LAYERS = {
         {"N": 50, "M": 60},
         {"x": ("M", "M")}, ("x",),
     ),
+    "softmax of a layer": Layer(
+        "x: f64[N, D]; w: f64[K, D]\nlet z[i: N, k: K] = sum{d} (w[k, d]*x[i, d])\n"
+        "let m[i] = max{k} (z[i, k])\nlet e[i, k] = exp(z[i, k] - m[i])\n"
+        "y[i, k] = e[i, k]/sum{j} (e[i, j])",
+        {"N": 20, "D": 60, "K": 50},
+        {"x": ("D", "K"), "w": ("D*K", "N*K")}, ("x", "w"),
+    ),
+    "log-softmax of a layer": Layer(
+        "x: f64[D]; w: f64[K, D]\nlet z[k: K] = sum{d} (w[k, d]*x[d])\n"
+        "y[k: K] = exp(z[k] - logsumexp{j} (z[j]))",
+        {"D": 60, "K": 50},
+        {"x": ("D", "K"), "w": ("D*K", "K")}, ("x", "w"),
+    ),
+    "layer norm of a layer": Layer(
+        "x: f64[D]; w: f64[N, D]\nlet y[i: N] = sum{d} (w[i, d]*x[d])\nlet m = sum{i} (y[i])/N\n"
+        "let v = sum{i} ((y[i] - m)**2)/N\nf[i: N] = (y[i] - m)/sqrt(v + 1e-5)",
+        {"D": 60, "N": 50},
+        {"x": ("D", "N"), "w": ("D*N", "N")}, ("x", "w"),
+    ),
     "layer norm": Layer(
         "x: f64[N, M]; g: f64[M]\nlet m[i] = sum{j} (x[i, j])/M\n"
         "let v[i] = sum{j} ((x[i, j] - m[i])**2)/M\ny[i, j] = g[j]*(x[i, j] - m[i])/sqrt(v[i] + 1e-5)",

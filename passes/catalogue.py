@@ -408,7 +408,7 @@ Skew = pass_of(
 
 JoinSums = pass_of(
     "tad-join-sums",
-    "no sum is all that a sum adds up, no factor in one is 0 under conditions",
+    "no reduction is all that one of its kind reduces, no factor in a sum is 0 under conditions",
     lambda program: join_nested_sums(program),
 )
 

@@ -1,4 +1,4 @@
-"""Sums of sums as one sum over more indices.
+"""Sums of sums as one sum over more indices, and so other reductions of their own kind.
 
     sum{c} (sum{p}_(max [0; 1 - i])^2 (x[c, i + p - 1] * w[c, p]))
 
@@ -9,6 +9,9 @@ then the points are no box. And a factor that is 0 but under conditions bounds t
     sum{p: 3} (w[p] * if {i + p >= 1} then (x[i + p - 1]) else (0))
 
 has `p >= 1 - i` in its domain: no step tests anything. So do the conditions of all that is added up.
+
+A maximum of maxima is one too, where no derivative follows, in which rows that tie share first. A product of
+products is not: it may overflow where they do not.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms, bottom_up
 from tadc.passes.terms.algebra import is_const
 
+_JOINED = ("sum", "max", "min", "logsumexp")
+
 
 def join_nested_sums(program: Program) -> Program:
-    """The program where a sum of a sum alone is one."""
+    """The program where a reduction of one of its kind alone is one."""
     terms = program.terms
     known: dict[int, Term] = {}
 
@@ -73,9 +78,9 @@ def _besides(terms: Terms, known: Domain, rows: Domain, term: Term) -> Term:
 
 
 def _joined(terms: Terms, outer: Reduce) -> Term:
-    """A sum with the sum in it."""
+    """A reduction with the one in it."""
     inner = outer.body
-    if outer.kind != "sum" or not isinstance(inner, Reduce) or inner.kind != "sum":
+    if outer.kind not in _JOINED or not isinstance(inner, Reduce) or inner.kind != outer.kind:
         return outer
     if any(row.form.variables & set(outer.binders) for row in inner.domain):
         return outer

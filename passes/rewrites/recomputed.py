@@ -3,9 +3,10 @@
     let r[i: N, j: N] = sqrt(sum{d: 3} ((x[j, d] - x[i, d])**2)),  a[i] = sum{j} (m[j] / r[i, j]**3)
     is  a[i] = sum{j} (m[j] / sqrt(sum{d: 3} ((x[j, d] - x[i, d])**2))**3)
 
-A tensor of pairs is much larger than what it is made of, and passes through memory each time. It is a formula
-where it is read if the operations of computing it there, as often as it is read, cost less than the traffic;
-and always where there is no room for it. What a derivative compares for equality stays, for it has one value.
+A tensor of pairs is larger than what it is made of, and passes through memory each time, or through a cache
+that is not the nearest. It is a formula where it is read if the operations of computing it there, as often as
+it is read, cost less than the traffic; and always where there is no room for it. What a derivative compares
+for equality stays, for it has one value.
 """
 
 from __future__ import annotations
@@ -26,7 +27,17 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.row_products import short_indices
-from tadc.passes.terms.costs import CACHED_BYTES, LARGER, Costs, about, bytes_of, elements, has_room, points
+from tadc.passes.terms.costs import (
+    CACHED_BYTES,
+    LARGER,
+    SCATTERED,
+    Costs,
+    about,
+    bytes_of,
+    elements,
+    has_room,
+    points,
+)
 from tadc.passes.terms.index_ranges import Range, ranges_of
 from tadc.passes.terms.liveness import needed
 from tadc.passes.where import LEAVE_OUT, Inline, Materialised, Where
@@ -150,13 +161,16 @@ class _Recomputed:
         if self.wanted is not None and definition.name in self.wanted:
             return True
         by_cost = self.by_cost and self.wanted is None
-        return self.has_no_room(definition) or (by_cost and self.passes_through_memory(definition))
+        return self.has_no_room(definition) or (by_cost and self.traffic(definition) > 0)
 
-    def passes_through_memory(self, definition: Definition) -> bool:
-        """Whether a tensor does not stay in the caches, and is much larger than what goes in and out."""
-        if is_static(definition.shape) and bytes_of(definition.shape, definition.type) < CACHED_BYTES:
-            return False
-        return about(definition.shape) >= LARGER * self.largest
+    def traffic(self, definition: Definition) -> int:
+        """What it costs that an element is stored, or that a loop reads it: nothing where the tensor is no
+        larger than what goes in and out of the program, or, of a size that is not known, not much larger."""
+        is_known, size = is_static(definition.shape), about(definition.shape)
+        if size <= self.largest or not (is_known or size >= LARGER * self.largest):
+            return 0
+        in_caches = is_known and bytes_of(definition.shape, definition.type) < CACHED_BYTES
+        return SCATTERED if in_caches else TRAFFIC
 
     def has_type(self, definition: Definition) -> bool:
         """Whether its formula has the type of the tensor; of literals alone it has that of what is around."""
@@ -185,7 +199,7 @@ class _Recomputed:
         ):
             uses *= IN_STEPS
         # What one loop reads again and again stays near.
-        return once * uses <= once + TRAFFIC * (1 + len(reads))
+        return once * uses <= once + self.traffic(definition) * (1 + len(reads))
 
     def rewritten(self, term: Term) -> Term:
         """The term with formulas in the place of what is no tensor; sums are opened for their indices."""

@@ -2,7 +2,8 @@
 
 A term under indices i is an element of a tensor over those that it depends on. It has fewer elements where
 other indices tell some of these (`told_indices`), where the term is one of the coordinates `i + k`
-(`coordinates`), or of an element of an index array whose fibre it adds up (`element_terms`).
+(`coordinates`) or a sum that depends on one (`merged_indices`), or of an element of an index array whose
+fibre it adds up (`element_terms`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.functions import TRANSCENDENTAL
 from tadc.frontend.program import Program
-from tadc.frontend.terms import Apply, Term
+from tadc.frontend.terms import Apply, Term, holds, index_forms
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.coordinates import Coordinates
 from tadc.passes.rewrites.everywhere import is_everywhere
+from tadc.passes.rewrites.merged_indices import merged_indices
 from tadc.passes.rewrites.places import RowsHold, TermPlace
 from tadc.passes.rewrites.told_indices import TermAt, ToldIndices, put_told
 from tadc.passes.terms.algebra import Algebra
@@ -68,6 +70,7 @@ class Boxes:
         self.arrays = self.program.index_arrays()
         self.fibres: dict[int, OfElement | None] = {}
         self.boxes: dict[tuple[int, str, tuple[str, ...]], TermBox | None] = {}
+        self.mixing: dict[int, bool] = {}
         self.coordinates = Coordinates(self.program.terms, self.shapes, self.sizes)
 
     def box(self, term: Term, place: TermPlace, anywhere: bool = False) -> TermBox | None:
@@ -82,7 +85,11 @@ class Boxes:
             found = found if is_everywhere(found, place, array.shape, self.size_facts) else None
         made = None if found is None else self._fibre(found, place)
         if made is None:
-            return self._coordinates(term, place) or self._indices(term, place, anywhere)
+            return (
+                self._coordinates(term, place)
+                or self._merged(term, place, anywhere)
+                or self._indices(term, place, anywhere)
+            )
         # What other indices tell of it may be far more than the elements are.
         own = self._indices(term, place, anywhere)
         return own if own is not None and about(made.shape) > SPARSE * about(own.shape) else made
@@ -135,6 +142,33 @@ class Boxes:
         if key not in self.boxes:
             self.boxes[key] = self._of_coordinates(term, place)
         return self.boxes[key]
+
+    def _merged(self, term: Term, place: TermPlace, anywhere: bool) -> TermBox | None:
+        """The box around forms of several indices through which a term depends on these, if it has no more
+        elements than the indices have values, of what is expensive."""
+        if not is_candidate(term) or not holds(term, self.mixing, self._mixes):
+            return None
+        if self.wanted(term, place) != term.free:
+            return None
+        anywhere = anywhere or not self.strict
+        found = merged_indices(term, place, self.sizes, self.size_facts, anywhere)
+        if found is None:
+            return None
+        dimensions, place = found
+        shape = tuple(extent(one.within.extent) for one in dimensions)
+        if elements(shape) > points(place.ranges_of(self.wanted(term, place))):
+            return None
+        shift = dict[str, Affine]()
+        for n, one in enumerate(dimensions):
+            shift |= one.shift(Affine.var(f"?{n}") + one.within.low)
+        at = [one.form - one.within.low for one in dimensions]
+        hint = dict(zip(place.indices, place.hints, strict=True))
+        hints = [hint[one.indices[0]] for one in dimensions]
+        return TermBox(at, hints, shape, shift, self.program.terms.substitute(term, shift), place=place)
+
+    def _mixes(self, node: Term) -> bool:
+        """Whether a node has a form of several indices."""
+        return any(len(form.variables - self.sizes) > 1 for form in index_forms(node))
 
     def is_shape(self, shape: Shape) -> bool:
         """Whether the extents are none below 0."""

@@ -5,26 +5,46 @@ elements, and not the square of that (`tests/passes/test_growth.py`).
 
 A read of such a tensor is a read of the box that the element is in, under the rows that say so; those of
 a sum over the index then bound its loops. An element in several boxes belongs to the first.
+
+What adds deltas and products of tensors with fewer indices is a formula where a sum reads it:
+
+    dz[i, k] = if {i = k} then (a[k]) else (0) + u[i] * e[k],   df[i, d] = sum{k} (dz[i, k] * w[k, d])
+    is  df[i, d] = a[i] * w[i, d] + u[i] * sum{k} (e[k] * w[k, d])
+
+as of a softmax of a layer, or of a mean that is taken away.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Domain, Read, Reduce, Term, bottom_up, operands
+from tadc.frontend.terms import (
+    Apply,
+    Domain,
+    Guard,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    is_bound,
+    operands,
+)
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.supports.pattern import pattern_program
 from tadc.passes.supports.sets import Supports
 from tadc.passes.supports.support_boxes import Box, Sizes, boxes_around, full_box
-from tadc.passes.terms.algebra import Algebra, chooses_zero
+from tadc.passes.terms.algebra import Algebra, chooses_zero, is_const
 from tadc.passes.terms.collect import added, addends
+from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
+from tadc.passes.terms.products import product_of
 from tadc.passes.terms.simplify import simplify_program
 
 
@@ -80,6 +100,12 @@ class Layout:
             )
         return Layout(found)
 
+    @staticmethod
+    def whole(program: Program) -> Layout:
+        """The layout of tensors as they are."""
+        names = Names(program)
+        return Layout({d.name: (_kept(d, d.name, full_box(d.shape), names),) for d in program.definitions})
+
 
 def _kept(definition: Definition, name: str, box: Box, names: Names) -> KeptBox:
     own: dict[int, str] = {}
@@ -101,9 +127,39 @@ def without_zeros_between(program: Program) -> Program:
     elements."""
     layout = Layout.of(program, outputs=False)
     given = {d.name: full_box(d.shape) for d in program.definitions}
-    if all([kept.box for kept in layout.tensors[name]] == [box] for name, box in given.items()):
+    if any([kept.box for kept in layout.tensors[name]] != [box] for name, box in given.items()):
+        program = simplify_program(cancel_program(compressed_program(program, layout)))
+    if not any(map(adds_deltas, program.definitions)):
         return program
-    return simplify_program(cancel_program(compressed_program(program, layout)))
+    opened = _Compressor(program, Layout.whole(program), opens=True).run()
+    return simplify_program(cancel_program(opened))
+
+
+def adds_deltas(definition: Definition) -> bool:
+    """Whether a tensor in between adds deltas and products of factors that depend on fewer indices."""
+    if definition.is_output or definition.order is not None or definition.type != definition.body.type:
+        return False
+    indices, parts = frozenset(definition.indices), addends(definition.body)
+    others = [part for _, part in parts if not _is_delta(part, indices)]
+    factors = (factor for part in others for factor in _factors(part))
+    return 0 < len(others) < len(parts) and not any(factor.free >= indices for factor in factors)
+
+
+def _is_delta(part: Term, indices: frozenset[str]) -> bool:
+    """Whether a part is 0 but where an equality of indices holds."""
+    return (
+        isinstance(part, Guard)
+        and is_const(part.otherwise, 0)
+        and any(row.equality and len(row.form.variables & indices) > 1 for row in part.conditions)
+    )
+
+
+def _factors(part: Term) -> Sequence[Term]:
+    """What a part is a product of, that is 0 where values compare otherwise."""
+    if isinstance(part, Select) and is_const(part.otherwise, 0):
+        return (part.lhs, part.rhs, *_factors(part.then))
+    product = product_of(part)
+    return (*product.over, *product.under)
 
 
 def compressed_program(program: Program, layout: Layout) -> Program:
@@ -113,8 +169,13 @@ def compressed_program(program: Program, layout: Layout) -> Program:
 
 @dataclass
 class _Compressor:
+    """The definitions of a layout; with `opens`, what sums read of those that add deltas is their body."""
+
     program: Program
     layout: Layout
+    opens: bool = False
+    formulas: dict[str, Definition] = field(default_factory=dict[str, Definition])
+    opened: bool = False
 
     @cached_property
     def given(self) -> dict[str, Definition]:
@@ -122,13 +183,17 @@ class _Compressor:
 
     def run(self) -> Program:
         """All definitions, in their boxes."""
-        self.algebra = Algebra(self.program.terms)
-        made = [
-            self.definition(definition, kept, self.layout.tensors[definition.name][:n])
-            for definition in self.program.definitions
-            for n, kept in enumerate(self.layout.tensors[definition.name])
-        ]
-        return replace(self.program, definitions=tuple(made))
+        self.algebra, made = Algebra(self.program.terms), list[Definition]()
+        for definition in self.program.definitions:
+            tensors = self.layout.tensors[definition.name]
+            made += (self.definition(definition, kept, tensors[:n]) for n, kept in enumerate(tensors))
+            if self.opens:
+                self.opened = True
+                formula = definition.with_body(bottom_up(definition.body, {}, self.read))
+                self.opened = False
+                if adds_deltas(formula):
+                    self.formulas[definition.name] = formula
+        return replace(self.program, definitions=needed(made))
 
     def definition(self, old: Definition, kept: KeptBox, before: Sequence[KeptBox]) -> Definition:
         """The elements of a box that are in none before it."""
@@ -176,6 +241,9 @@ class _Compressor:
     def element(self, read: Read) -> Term:
         """What is read, from the boxes that may hold it: all but the first that does hold 0 there."""
         algebra, old = self.algebra, self.given[read.tensor]
+        if read.tensor in self.formulas and (self.opened or any(map(is_bound, read.free))):
+            made = self.formulas[read.tensor]
+            return self.program.terms.substitute(made.body, made.at(read.indices))
         found: Term = algebra.zero
         for kept in self.layout.tensors[read.tensor]:
             rows, at = kept.coordinates(read.indices, old.indices)

@@ -106,6 +106,18 @@ LAYERS: dict[str, tuple[str, Any, tuple[tuple[int, ...], ...]]] = {
         lambda x: jax.nn.softmax(x, axis=1),
         ((36, 5),),
     ),
+    "a softmax of a layer": (
+        "x: f64[N, D]; w: f64[M, D]\nlet z[n: N, k: M] = sum{d} (w[k, d]*x[n, d])\n"
+        "let e[n: N, k: M] = exp(z[n, k])\ny[n: N, k: M] = e[n, k]/sum{j} (e[n, j])",
+        lambda x, w: jax.nn.softmax(x @ w.T, axis=1),
+        ((4, 3), (6, 3)),
+    ),
+    "a softmax of a layer by its logarithm": (
+        "x: f64[D]; w: f64[M, D]\nlet z[k: M] = sum{d} (w[k, d]*x[d])\n"
+        "y[k: M] = exp(z[k] - logsumexp{j} (z[j]))",
+        lambda x, w: jax.nn.softmax(w @ x),
+        ((7,), (6, 7)),
+    ),
     "two convolutions": (
         "x: f64[N]; w: f64[K]; v: f64[L]\nlet h[n: N - K + 1] = tanh(sum{k} (x[n + k]*w[k]))\n"
         "y[n: N - K - L + 2] = tanh(sum{l} (h[n + l]*v[l]))",

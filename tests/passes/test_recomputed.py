@@ -110,3 +110,28 @@ def test_ties_are_those_of_the_value() -> None:
     df = np.cos(np.arange(800.0))
     _, pull = jax.vjp(value, jnp.asarray(x))
     np.testing.assert_allclose(g(x, df), pull(jnp.asarray(df))[0], rtol=1e-9, atol=1e-9)
+
+
+IMAGE = "x: f64[66, 66]; w: f64[3, 3]\n"
+LAYER = "x: f64[60, 40]; w: f64[50, 40]; v: f64[50]\n"
+
+#: Formulas, and the same with names for what is in them.
+NAMED = {
+    "a convolution": (
+        IMAGE + "f[i: 64, j: 64] = sum{p, q} (w[p, q]*x[i + p, j + q])",
+        IMAGE + "let s[p: 3, i: 64, j: 64] = sum{q} (w[p, q]*x[i + p, j + q])\n"
+        "f[i: 64, j: 64] = sum{p} (s[p, i, j])",
+    ),
+    "a layer": (
+        LAYER + "f[i: 60] = sum{k} (v[k]*tanh(sum{d} (w[k, d]*x[i, d])))",
+        LAYER + "let z[i: 60, k: 50] = sum{d} (w[k, d]*x[i, d])\nlet h[i: 60, k: 50] = tanh(z[i, k])\n"
+        "f[i: 60] = sum{k} (v[k]*h[i, k])",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_name_changes_nothing(name: str) -> None:
+    found = [tadc.statistics(tadc.function(text)) for text in NAMED[name]]
+    for works in ([s.value.work for s in found], [s.gradients.work for s in found]):
+        assert max(w.weighted for w in works) <= 1.02 * min(w.weighted for w in works)
