@@ -1,0 +1,76 @@
+"""Programs that mean the same and differ in spelling cost the same, value and gradients."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+import tadc
+from tadc.frontend.extents import shape_at
+from tests.conformance.spelled_kernels import BY_NAME, KERNELS, Kernel
+
+#: The operations of the dearest spelling over those of the cheapest: what is asked for,
+ENOUGH = 1.10
+#: and where it is not reached yet, what is: of the value, and of value and gradients. These only fall.
+ABOVE: dict[str, tuple[float, float]] = {
+    "force": (1.29, 1.10),
+    "lennard": (1.42, 1.57),
+    "yukawa": (1.27, 1.11),
+    "coulomb": (1.22, 1.15),
+    "morse": (1.17, 1.22),
+    "softmax": (1.29, 1.32),
+    "cross entropy": (1.93, 1.66),
+    "layernorm": (1.56, 1.38),
+    "group norm": (1.23, 1.28),
+    "batch norm": (1.57, 1.27),
+    "rms norm": (1.74, 1.14),
+    "norm": (1.51, 1.20),
+    "cosine": (1.49, 1.62),
+    "pairs": (1.10, 1.58),
+    "rbf": (1.51, 1.29),
+    "lorentzian": (1.13, 1.33),
+    "student": (1.15, 1.24),
+    "gravity on a grid": (1.10, 1.29),
+    "mixture": (1.42, 1.20),
+    "likelihood": (2.30, 2.26),
+    "hill": (1.17, 1.17),
+    "swish": (1.55, 1.10),
+    "gelu": (1.10, 1.11),
+    "gelu by erf": (1.21, 1.23),
+    "focal": (1.19, 1.10),
+    "von mises": (1.12, 1.23),
+    "distance to a sphere": (1.40, 1.34),
+    "conv": (1.17, 1.10),
+    "pool": (1.33, 1.47),
+}
+
+
+@pytest.mark.as_shipped
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("kernel", KERNELS, ids=list(BY_NAME))
+def test_spellings_cost_the_same(kernel: Kernel) -> None:
+    found = [tadc.statistics(tadc.function(text), sizes=kernel.at()) for text in kernel.programs]
+    values = [cost.value.work.weighted for cost in found]
+    gradients = [cost.gradients.work.weighted for cost in found]
+    ratios = (max(values) / min(values), max(gradients) / min(gradients))
+    bounds = ABOVE.get(kernel.name, (ENOUGH, ENOUGH))
+    for ratio, bound in zip(ratios, bounds, strict=True):
+        assert ratio <= bound + 0.005, (values, gradients)
+
+
+@pytest.mark.one_in(6)
+@pytest.mark.filterwarnings("ignore:warning.TAD0412")
+@pytest.mark.parametrize("spelling", range(3))
+@pytest.mark.parametrize("kernel", KERNELS, ids=list(BY_NAME))
+def test_spellings_mean_the_same(kernel: Kernel, spelling: int) -> None:
+    function = tadc.function(kernel.programs[spelling]).at(kernel.at(5))
+    rng = np.random.default_rng(7)
+    shapes = {a.name: shape_at(a.shape, {}) for a in function.program.arguments}
+    arrays = {name: rng.uniform(kernel.low, 1.0, shape) for name, shape in shapes.items()}
+    value, pullback = jax.vjp(kernel.reference, *arrays.values())
+    cotangent = rng.uniform(-1, 1, value.shape)
+    (given,) = tadc.vjp(function).cotangents.values()
+    found = tadc.value_and_vjp(function)(**arrays, **{given: cotangent})
+    for one, other in zip(found, (value, *pullback(cotangent)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
