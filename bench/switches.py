@@ -123,7 +123,14 @@ SWITCHES = [
         {"catalogue:powers_as_products": _unchanged},
     ),
     Switch("row products", "what a row divides by is shared", {"catalogue:with_row_products": _unchanged}),
-    Switch("reciprocals", "several divisions by a value are one", {"catalogue:with_reciprocals": _unchanged}),
+    Switch(
+        "reciprocals",
+        "several divisions by a value are one",
+        {
+            f"catalogue:{name}": _unchanged
+            for name in ("with_collected_powers", "with_written_powers", "with_reciprocals")
+        },
+    ),
     Switch(
         "short sums in sums",
         "their terms are written out",

@@ -40,6 +40,7 @@ EXAMPLES = {
     "tad-forward-diff": "sum.mlir",
     "tad-jacobian": "window.mlir",
     "tad-materialize": "product.tad",
+    "tad-collect-powers": "positive.tad",
     "tad-factor": "invariant.tad",
     "tad-drop-zeros": "variance.mlir",
     "tad-recompute": "pairs.tad",

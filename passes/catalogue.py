@@ -39,6 +39,7 @@ from tadc.passes.registry import (
     register,
     word_option,
 )
+from tadc.passes.rewrites.collected_powers import with_collected_powers
 from tadc.passes.rewrites.compared import store_compared, store_compared_of_recurrences
 from tadc.passes.rewrites.element_values import is_of_elements, over_elements
 from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
@@ -62,6 +63,7 @@ from tadc.passes.rewrites.stored_values import store_values
 from tadc.passes.rewrites.sums_over_steps import with_sums_over_steps
 from tadc.passes.rewrites.vanishing import without_vanishing
 from tadc.passes.rewrites.wavefronts import skew_recurrences
+from tadc.passes.rewrites.written_powers import with_written_powers
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.rows_last import with_rows_last
@@ -214,10 +216,17 @@ ElementValues = pass_of(
     limit=number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)"),
 )
 
+
+CollectPowers = pass_of(
+    "tad-collect-powers",
+    "what is positive has one power in a product",
+    lambda program: with_collected_powers(program),
+)
+
 Factor = pass_of(
     "tad-factor",
-    "no sum holds a factor that its indices do not change; cheaper sums of products",
-    lambda program, values: factor_program(program, values),
+    "no sum holds a factor that its indices do not change; cheaper sums, quotients and powers",
+    lambda program, values: factor_program(with_written_powers(program) if values else program, values),
     values=flag_option("no derivative follows"),
 )
 
@@ -388,7 +397,7 @@ SumSteps = pass_of(
 Rows = pass_of(
     "tad-rows",
     "short rows are tensors where their sums share what is expensive; short sums are terms",
-    lambda program: split_rows(with_reciprocals(with_row_products(powers_as_products(program)))),
+    lambda program: split_rows(with_row_products(with_reciprocals(powers_as_products(program)))),
 )
 
 Split = pass_of(

@@ -21,7 +21,7 @@ from itertools import product
 
 from tadc.frontend.terms import Apply, Const, Select, Term, integer_exponent, operands
 from tadc.passes.terms.algebra import is_safe
-from tadc.passes.terms.costs import COMPARED, WEIGHTS, WRITTEN_OUT
+from tadc.passes.terms.costs import COMPARED, WEIGHTS
 from tadc.passes.terms.products import (
     ScaledProduct,
     added,
@@ -78,7 +78,7 @@ class CommonFactors(TermRewriter):
             return self.algebra.select(x.relation, x.lhs, x.rhs, then, otherwise)
         if isinstance(x, Const) or isinstance(y, Const):
             return None
-        a, b = product_of(x), product_of(y)
+        a, b = (product_of(term, reciprocals=True) for term in (x, y))
         found = self.one_safe(function, a, b)
         if found is not None:
             return found
@@ -117,7 +117,7 @@ class CommonFactors(TermRewriter):
         over: list[Term] = []
         for factor in product.over:
             n = integer_exponent(factor)
-            base = operands(factor)[0] if n is not None and 1 < n <= WRITTEN_OUT else factor
+            base = operands(factor)[0] if n is not None and 1 < n <= COMPARED else factor
             over += [base] * (n or 1) if base is not factor else [factor]
         return ScaledProduct(product.scale, tuple(over), product.under)
 

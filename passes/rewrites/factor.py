@@ -235,7 +235,7 @@ class _Factoring:
         if 1 < len(parts) <= COMPARED:
             yield added(self.algebra, [self.best(replace(s, body=p), facts, around) for p in parts])
             return
-        product = product_of(s.body)
+        product = product_of(s.body, self.values)
         for position, factor in enumerate(product.over[:COMPARED]):
             parts = summands(factor)
             rest = ScaledProduct(product.scale, without(product.over, position), product.under)
@@ -302,7 +302,7 @@ class _Factoring:
     def parts(self, s: _OpenedSum) -> tuple[ScaledProduct, Term]:
         """The invariant factors of a body, and the rest of it."""
         body = s.body
-        product = product_of(body)
+        product = product_of(body, self.values)
         inside, outside = product.split(lambda t: not t.free.isdisjoint(s.binders))
         rest = inside.term(self.algebra)
         unchanged = ScaledProduct(1, (), ()), body
@@ -324,7 +324,8 @@ class _Factoring:
         algebra = self.algebra
         scale, node = algebra.split(s.body)
         sides = [
-            product_of(side).split(lambda t: not t.free.isdisjoint(s.binders)) for side in operands(node)
+            product_of(side, self.values).split(lambda t: not t.free.isdisjoint(s.binders))
+            for side in operands(node)
         ]
         (x, x_outside), (y, y_outside) = sides
         if not x_outside.length and not y_outside.length and abs(scale) == 1:

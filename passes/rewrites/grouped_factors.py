@@ -38,7 +38,7 @@ class _Groups(TermRewriter):
         made = self.terms.rebuild(node, below)
         if not is_product(made):
             return made
-        product = product_of(made)
+        product = product_of(made, reciprocals=True)
         every = (*product.over, *product.under)
         if len(product.over) < 3 or isinstance(product.scale, float):
             return made

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Term, Terms, holds_reduction, operands
+from tadc.passes.rewrites.reciprocals import is_reciprocal
 from tadc.passes.terms.algebra import Algebra, is_product
 from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.products import ScaledProduct, product_of
@@ -59,9 +60,9 @@ class _RowWalk:
 
     def product(self, term: Term) -> Term | None:
         """A product with a quotient that rows share in front; None of one that has none."""
-        product = product_of(term)
+        product = product_of(term, reciprocals=True)
         own, shared = product.split(lambda t: not t.free.isdisjoint(self.short))
-        if not shared.under or not own.length:
+        if not (shared.under or any(map(is_reciprocal, shared.over))) or not own.length:
             return None
         front = ScaledProduct(1, shared.over, shared.under).term(self.algebra)
         over, under = (tuple(map(self.visit, part)) for part in (own.over, own.under))
@@ -73,9 +74,13 @@ class _RowWalk:
         if not isinstance(term, Apply) or term.function != "safe":
             return None
         g, quotient = term.operands
-        product = product_of(quotient)
+        product = product_of(quotient, reciprocals=True)
         own, shared = product.split(lambda t: not t.free.isdisjoint(self.short))
-        if not shared.under or not own.over or not g.free.isdisjoint(self.short):
+        if (
+            not (shared.under or any(map(is_reciprocal, shared.over)))
+            or not own.over
+            or not g.free.isdisjoint(self.short)
+        ):
             return None
         front = self.algebra.safe(g, ScaledProduct(1, shared.over, shared.under).term(self.algebra))
         made = self.algebra.safe(front, ScaledProduct(product.scale, own.over, own.under).term(self.algebra))

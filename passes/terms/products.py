@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from tadc.frontend.terms import Apply, Const, Term
-from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import LONGEST
 
 
@@ -41,8 +41,8 @@ class ScaledProduct:
         return reduce(algebra.div, self.under, algebra.mul(algebra.const(self.scale), over))
 
 
-def product_of(term: Term) -> ScaledProduct:
-    """The factors of a term; of one that is no product, itself."""
+def product_of(term: Term, reciprocals: bool = False) -> ScaledProduct:
+    """The factors of a term; of one that is no product, itself. `reciprocals` stay factors."""
     scale: int | float = 1
     over: list[Term] = []
     under: list[Term] = []
@@ -52,7 +52,7 @@ def product_of(term: Term) -> ScaledProduct:
         match node:
             case Apply(function="mul", operands=(x, y)) if above:
                 stack += [(y, True), (x, True)]
-            case Apply(function="div", operands=(x, y)) if above:
+            case Apply(function="div", operands=(x, y)) if above and not (reciprocals and is_const(x, 1)):
                 stack += [(y, False), (x, True)]
             case Apply(function="neg", operands=(x,)) if above:
                 scale = -scale

@@ -84,6 +84,10 @@ class ValueRanges:
         """The values of a term where the facts hold."""
         return self.plain.visit(term, facts)
 
+    def add(self, definition: Definition) -> None:
+        """Know the values of a definition that the program has not, over tensors that are known."""
+        self.tensors[definition.name] = self._tensor(definition)
+
     def tensor(self, name: str) -> _TensorRange:
         """What is known of a tensor."""
         while name not in self.tensors and self.waiting:

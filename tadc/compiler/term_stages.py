@@ -20,11 +20,11 @@ def begin(state: Compilation) -> None:
 
 def differentiate(state: Compilation) -> None:
     """The derivative, deltas still in its sums; what it would compute again is a tensor before."""
-    from tadc.passes.catalogue import Factor
+    from tadc.passes.catalogue import CollectPowers, Factor
 
     options = state.options
     # The certificate and the paper's form show the sums as they are written.
-    prepare = [] if options.materialize == "never" or options.separate else [Factor()]
+    prepare = [] if options.materialize == "never" or options.separate else [CollectPowers(), Factor()]
     state.rewrite(*prepare, tensors(options), MODES.get(options.mode, reverse)(options))
 
 
@@ -90,6 +90,7 @@ def clean_up(state: Compilation) -> None:
 def hoist(state: Compilation) -> None:
     """Cheaper sums, and tensors for what would be computed more than once, but for what costs less anew."""
     from tadc.passes.catalogue import (
+        CollectPowers,
         ElementValues,
         Factor,
         Fibres,
@@ -112,7 +113,8 @@ def hoist(state: Compilation) -> None:
         # The program as it is written, but for what it has no room for.
         state.rewrite(recompute, PackLookups())
         return
-    state.rewrite(Factor(values=True))
+    collect = [] if options.differentiates else [CollectPowers()]
+    state.rewrite(*collect, Factor(values=True))
     known, before = state.names(), state.form
     state.rewrite(recompute)
     if state.form is not before:

@@ -22,7 +22,7 @@ from tadc.passes.nest.nest_verifier import verify
 
 SOFTMAX = (
     "x: f32[24, 128]\nm[i] = max{j} (x[i, j])\ne[i, j] = exp(x[i, j] - m[i])\n"
-    "z[i] = sum{j} (e[i, j])\ny[i, j] = e[i, j] / z[i]"
+    "z[i] = 1 / sum{j} (e[i, j])\ny[i, j] = e[i, j] * z[i]"
 )
 LAYER_NORM = (
     "x: f64[40, 96]; g: f64[96]\nlet m[i: 40] = sum{j} (x[i, j]) / 96\n"

@@ -1,0 +1,203 @@
+"""Products of powers of what is positive with one exponent a base, before a derivative.
+
+    m * x / (r * sqrt(r))                   is  m * x * r**-1.5
+    let q[i] = 1 / sqrt(r[i]), q[i]**3      is  r[i]**-1.5
+    x / exp(a)                              is  x * exp(-a)
+
+so that there is one term with one slope where a program has several, and the cotangent of what roots and
+quotients are of is added up once. Where a base may be 0 its slopes are those of the program as it is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import reduce
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Read, Term, bottom_up, operands, reachable, tensors_read
+from tadc.passes.rewrites.written_powers import discrete_terms
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.equations import HALF, is_whole
+from tadc.passes.terms.liveness import needed
+from tadc.passes.terms.powers import PowerForms, PowerProduct, is_factored
+from tadc.passes.terms.value_ranges import ValueRanges
+
+
+def with_collected_powers(program: Program) -> Program:
+    """The program with one power for those of a base; it itself where there are none."""
+    collected = _Collected(program)
+    made = [new for d in program.definitions for new in collected.definition(d)]
+    if all(new is old for new, old in zip(made, program.definitions, strict=False)):
+        return program
+    return replace(program, definitions=needed(made))
+
+
+@dataclass
+class _Collected:
+    """A walk over definitions in order; `powers` are those whose readers have the power."""
+
+    program: Program
+    powers: dict[str, Definition] = field(default_factory=dict[str, Definition])
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
+
+    def __post_init__(self) -> None:
+        program = self.program
+        self.terms = program.terms
+        self.algebra = Algebra(self.terms, ValueRanges(program))
+        self.forms = PowerForms(self.algebra, exponentials=True)
+        self.kept = discrete_terms(program)
+        self.in_steps = tensors_read([d.body for d in program.definitions if d.order is not None])
+        self.whole = self.read_whole()
+        terms = reachable([d.body for d in program.definitions])
+        self.asked = {t.tensor for t in terms if isinstance(t, Read) and t.number in self.kept}
+
+    def definition(self, definition: Definition) -> list[Definition]:
+        """The definition over powers; of one that is a power itself, that of the base before it."""
+        body = self.visit(definition.body)
+        made = definition if body is definition.body else replace(definition, body=body)
+        power = self.power_of(made)
+        if power is None:
+            return [made]
+        base, whole = power
+        self.powers[made.name] = replace(made, body=whole)
+        return [base] if base else [made]
+
+    def power_of(self, definition: Definition) -> tuple[Definition | None, Term] | None:
+        """A definition that is a power of something positive: that of the base, if it is no element, and the
+        power of an element of it."""
+        if definition.is_output or definition.order is not None or definition.name in self.in_steps:
+            return None
+        if definition.name not in self.whole or definition.name in self.asked:
+            return None
+        product = self.forms.of(definition.body)
+        if product is None or len(product.factors) != 1 or definition.body.type != definition.type:
+            return None
+        ((base, a),) = product.factors
+        if (is_whole(a) and a > 0) or not self.is_positive(base) or base.type != definition.type:
+            return None
+        if isinstance(base, Read):
+            return None, definition.body
+        # Steps of a schedule name the tensor as the program does.
+        read = self.terms.read(definition.name, definition.own, definition.type)
+        own = replace(definition, body=base)
+        self.algebra.values.add(own)
+        return own, self.written(replace(product, factors=((read, a),)))
+
+    def read_whole(self) -> set[str]:
+        """The tensors of which powers are read, or elements by what has as many indices."""
+        found: set[str] = set()
+        seen: set[tuple[int, int, bool]] = set()
+        stack = [(d.body, d.body, False) for d in self.program.definitions]
+        while stack:
+            term, around, is_power = stack.pop()
+            if (term.number, around.number, is_power) in seen:
+                continue
+            seen.add((term.number, around.number, is_power))
+            if isinstance(term, Read) and (is_power or (term.free == around.free and _is_plain(term))):
+                found.add(term.tensor)
+            inside = is_factored(term)
+            for place, below in enumerate(operands(term)):
+                changes = isinstance(term, Apply) and (
+                    term.function in ("pow", "sqrt") or (term.function == "div" and place == 1)
+                )
+                stack.append((below, around if inside else below, inside and (is_power or changes)))
+        return found
+
+    def is_positive(self, term: Term) -> bool:
+        """Whether a term is above 0."""
+        return self.algebra.values.of(term).is_positive
+
+    def visit(self, root: Term) -> Term:
+        """A term with one power for those of a base."""
+        return bottom_up(root, self.known, self.node)
+
+    def node(self, node: Term, below: list[Term]) -> Term:
+        """A term whose operands are done."""
+        made = self.terms.rebuild(node, below)
+        if isinstance(made, Read) and made.tensor in self.powers:
+            found = self.powers[made.tensor]
+            return self.terms.substitute(found.body, found.at(made.indices))
+        if node.number in self.kept or not self.forms.is_product(made):
+            return made
+        found = self.collected(made) or made
+        found.span = found.span or node.span
+        return found
+
+    def collected(self, term: Term) -> Term | None:
+        """A product with one power for those of what is positive."""
+        product = self.forms.of(term)
+        if product is None or term.type is None:
+            return None
+        if all(is_whole(a) and a > 0 for _, a in product.factors) and not divides_exponential(term):
+            return None
+        if not all((is_whole(a) and a > 0) or self.is_positive(base) for base, a in product.factors):
+            return None
+        made = self.written(self.one_exponential(product))
+        return made if made.type == term.type else None
+
+    def one_exponential(self, product: PowerProduct) -> PowerProduct:
+        """`exp(x) / (1 + exp(x))` as `1 / (1 + exp(-x))`."""
+        for exponential, a in product.factors:
+            if not (isinstance(exponential, Apply) and exponential.function == "exp" and a == 1):
+                continue
+            for total, b in product.factors:
+                if b == -1 and isinstance(total, Apply) and total.function == "add":
+                    others = [t for t in total.operands if t is not exponential]
+                    if len(others) == 1 and is_const(others[0], 1):
+                        (x,) = exponential.operands
+                        other = self.algebra.apply("exp", self.algebra.neg(x))
+                        own = self.algebra.apply("add", self.algebra.one, other)
+                        left = [f for f in product.factors if f[0] not in (exponential, total)]
+                        return replace(product, factors=(*left, (own, b)))
+        return product
+
+    def written(self, product: PowerProduct) -> Term:
+        """A product with one quotient for all integer powers."""
+        algebra = self.algebra
+        divides = [is_whole(a) and a < 0 for _, a in product.factors]
+        over, under = (
+            [
+                self.power(base, abs(a) if side else a)
+                for (base, a), found in zip(product.factors, divides, strict=True)
+                if found is side
+            ]
+            for side in (False, True)
+        )
+        made = reduce(algebra.mul, over) if over else algebra.one
+        made = algebra.mul(algebra.const(float(product.scale)), made)
+        return algebra.div(made, reduce(algebra.mul, under)) if under else made
+
+    def power(self, base: Term, a: Fraction) -> Term:
+        """A power; the square root by its name."""
+        if is_whole(a):
+            return self.algebra.power(base, int(a))
+        return (
+            self.algebra.apply("sqrt", base)
+            if a == HALF
+            else self.algebra.apply("pow", base, self.algebra.const(float(a)))
+        )
+
+
+def _is_plain(read: Read) -> bool:
+    """Whether each index of an element is a name of its own."""
+    names = [name for form in read.indices for name in form.variables]
+    return len(set(names)) == len(names) == len(read.indices) and all(f.is_linear for f in read.indices)
+
+
+def divides_exponential(term: Term) -> bool:
+    """Whether a product is divided by an exponential, or by a product with one."""
+    stack = [(term, True)]
+    while stack:
+        node, above = stack.pop()
+        match node:
+            case Apply(function="exp"):
+                if not above:
+                    return True
+            case Apply(function="mul", operands=(x, y)):
+                stack += [(x, above), (y, above)]
+            case Apply(function="div", operands=(x, y)):
+                stack += [(x, above), (y, not above)]
+            case _:
+                pass
+    return False

@@ -1,0 +1,114 @@
+"""Equations of products, quotients, roots and powers: what one factor is as several, with its exponents.
+
+A line says that `left**a` is the product of what stands right, each to the power of `a` times a number, or
+times the literal `b` of the line, where its condition holds. An exponent is a multiple of 1/2. The conditions
+keep NaN: `sqrt(x)**2` is x only where x is known to be at least 0, and `x / x` is 1 only where x is not 0.
+What is infinite, or too large or small for its type on the way, may come out finite. A test compares both
+sides of each line in high precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from tadc.frontend.formula_values import program_of
+from tadc.frontend.terms import Apply, Const, Read, Term
+from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.value_intervals import ValueInterval
+
+Condition = Callable[[Fraction, Fraction, Mapping[str, ValueInterval]], bool]
+"""Of the exponent a, of the literal b (1 where there is none), and of the values of x and y."""
+
+HALF = Fraction(1, 2)
+
+
+def is_whole(a: Fraction) -> bool:
+    """Whether an exponent is an integer."""
+    return a.denominator == 1
+
+
+def whole(a: Fraction, b: Fraction, values: Mapping[str, ValueInterval]) -> bool:
+    """Whether a is an integer."""
+    return is_whole(a)
+
+
+def whole_or_not_negative(a: Fraction, b: Fraction, values: Mapping[str, ValueInterval]) -> bool:
+    """Whether a is an integer, or no operand is below 0."""
+    return is_whole(a) or all(found.is_nonnegative for found in values.values())
+
+
+def keeps_root(a: Fraction, b: Fraction, values: Mapping[str, ValueInterval]) -> bool:
+    """Whether (x**b)**a is defined where x**(a*b) is: a root stays one, or x is not below 0."""
+    if values["x"].is_nonnegative:
+        return True
+    return is_whole(a) and (is_whole(b) or not is_whole(a * b))
+
+
+def keeps_square_root(a: Fraction, b: Fraction, values: Mapping[str, ValueInterval]) -> bool:
+    """Whether sqrt(x)**a is defined where x**(a/2) is."""
+    return keeps_root(a, HALF, values)
+
+
+def divides(a: Fraction, b: Fraction, values: Mapping[str, ValueInterval]) -> bool:
+    """Whether it is divided by."""
+    return a < 0
+
+
+@dataclass(frozen=True)
+class PowerEquation:
+    """A line: texts of the language over x and y; b is the literal exponent of a power."""
+
+    left: str
+    right: tuple[tuple[str, Fraction | None], ...]
+    holds: Condition
+
+    @cached_property
+    def function(self) -> str:
+        """The function that stands left."""
+        pattern = program_of(self.left)[-1][1]
+        assert isinstance(pattern, Apply)
+        return pattern.function
+
+    def factors(
+        self, algebra: Algebra, term: Apply, a: Fraction, b: Fraction
+    ) -> Iterator[tuple[Term, Fraction]]:
+        """What stands right, for the operands of a term."""
+        for text, times in self.right:
+            base = _over(algebra, program_of(text)[-1][1], term.operands)
+            yield base, a * (b if times is None else times)
+
+
+def _over(algebra: Algebra, text: Term, operands: tuple[Term, ...]) -> Term:
+    match text:
+        case Read(tensor=name):
+            return operands["xy".index(name)]
+        case Apply(function="neg", operands=(inner,)):
+            return algebra.neg(_over(algebra, inner, operands))
+        case Apply(function=function, operands=below):
+            return algebra.apply(function, *(_over(algebra, t, operands) for t in below))
+        case _:
+            return text if not isinstance(text, Const) else algebra.const(text.value)
+
+
+ONE = Fraction(1)
+
+#: `left**a = right[0]**(a*k) * …`, and where.
+EQUATIONS = (
+    PowerEquation("x * y", (("x", ONE), ("y", ONE)), whole_or_not_negative),
+    PowerEquation("x / y", (("x", ONE), ("y", -ONE)), whole_or_not_negative),
+    PowerEquation("-x", (("-1", ONE), ("x", ONE)), whole),
+    PowerEquation("sqrt(x)", (("x", HALF),), keeps_square_root),
+    PowerEquation("x**2", (("x", None),), keeps_root),
+    PowerEquation("exp(x)", (("exp(-x)", -ONE),), divides),
+)
+BY_FUNCTION = {equation.function: equation for equation in EQUATIONS}
+
+
+def joins(a: Fraction, b: Fraction, x: ValueInterval) -> bool:
+    """Whether `x**a * x**b = x**(a + b)`: no root of a negative number is lost, no pole at 0."""
+    if not x.is_nonnegative and is_whole(a + b) and not is_whole(a):
+        return False
+    return a * b > 0 or x.is_nonzero
