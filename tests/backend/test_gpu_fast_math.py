@@ -67,7 +67,12 @@ def test_functions_of_libdevice_have_exact_square_roots() -> None:
 
 def test_the_option_reaches_the_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     """Also where a thread computes several elements."""
-    words = ["-e", "x: f32[64, 128]; y: f32[128]; f[i, j] = exp(x[i, j]) / y[j]", "--target", "cuda:sm_80"]
+    words = [
+        "-e",
+        "x: f32[64, 128]; y: f32[64, 128]; f[i, j] = exp(x[i, j]) / y[i, j]",
+        "--target",
+        "cuda:sm_80",
+    ]
     assert main([*words, "--fast-math", "--emit", "ptx"]) == 0
     fast = capsys.readouterr().out
     assert main([*words, "--emit", "ptx"]) == 0
