@@ -25,9 +25,7 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.passes.terms.algebra import Algebra, is_const
-
-#: So many factors stand one by one, as those of forces and of their slopes, `r**-1.5` and `r**-2.5`.
-FLAT = 5
+from tadc.passes.terms.costs import COMPARED
 
 
 def with_reciprocals(program: Program) -> Program:
@@ -73,7 +71,7 @@ class _KnownReciprocals:
                 return algebra.apply("mul", below[0], algebra.apply("div", algebra.one, below[1]))
             case Apply(function="mul", operands=(x, power)) if not isinstance(x, Const):
                 n = integer_exponent(power) or 0
-                if 1 < n <= FLAT and is_reciprocal(power.below[0]) and self.users[power.number] == 1:
+                if 1 < n <= COMPARED and is_reciprocal(power.below[0]) and self.users[power.number] == 1:
                     factor = self.known[power.below[0].number]
                     return reduce(lambda made, _: algebra.apply("mul", made, factor), range(n), below[0])
             case _:

@@ -19,10 +19,8 @@ from tadc.passes.terms.costs import LONGEST
 from tadc.passes.terms.equations import BY_FUNCTION, ONE, is_whole, joins
 from tadc.passes.terms.value_intervals import ValueInterval
 
-#: A greater exponent is a function, and no product.
+#: A greater exponent is a function, and no product; a literal up to this power of two is one of every type.
 GREATEST = 64
-#: A literal is a number of every type up to this power of two.
-LARGEST = 100
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class PowerForms:
                 self.join(found, node, a)
             if len(found) + len(stack) > LONGEST:
                 return None
-        if not 2**-LARGEST < abs(scale) < 2**LARGEST or any(abs(a) > GREATEST for _, a in found):
+        if not 2**-GREATEST < abs(scale) < 2**GREATEST or any(abs(a) > GREATEST for _, a in found):
             return None
         return PowerProduct(scale, tuple(found))
 
