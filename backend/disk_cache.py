@@ -82,6 +82,18 @@ class DiskCache:
                 if _adds_up(self.folder, len(content), self.limit):
                     _note_total(self.folder, _evict(folder, self.limit))
 
+    def payloads(self) -> Generator[bytes]:
+        """All that can be read, in the order of when it was used last."""
+        try:
+            with self._opened() as folder:
+                found = sorted(_files(folder), key=lambda file: file[1].st_mtime_ns)
+        except OSError:
+            return
+        for name, _ in found:
+            payload = self.get(name.removesuffix(_SUFFIX)) if name.endswith(_SUFFIX) else None
+            if payload is not None:
+                yield payload
+
     def contents(self) -> Contents:
         """How many entries there are, and their size."""
         try:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from tadc.api.jacobians import Compressed, Jacobian
     from tadc.api.lowered import Lowered
     from tadc.api.reports import certificate, statistics
+    from tadc.api.tuning import tune
+    from tadc.api.tuning_report import Tuned
     from tadc.apps.inversion import Inverse, Plan, inverse
     from tadc.apps.uncertainty import Budget, Result, propagate
     from tadc.backend.backend_errors import BackendError
@@ -140,6 +142,8 @@ _HOMES = {
     "tadc.api.flat_vectors": ("Flat", "flat"),
     "tadc.api.jacobians": ("Compressed", "Jacobian"),
     "tadc.api.lowered": ("Lowered",),
+    "tadc.api.tuning": ("tune",),
+    "tadc.api.tuning_report": ("Tuned",),
     "tadc.api.index_relations": ("relation",),
     "tadc.backend.runtime.kept_indices": ("Relation",),
     "tadc.api.reports": ("certificate", "statistics"),
@@ -180,6 +184,7 @@ __all__ = [
     "Statistics",
     "Structure",
     "Tensor",
+    "Tuned",
     "UsageError",
     "argument",
     "batched",
@@ -228,6 +233,7 @@ __all__ = [
     "statistics",
     "sum",
     "text",
+    "tune",
     "value_and_grad",
     "value_and_vjp",
     "vjp",

@@ -21,6 +21,7 @@ from tadc.passes.schedule.plans import (
     plan_in_sweep,
     plan_of,
 )
+from tadc.passes.schedule.search import Pick
 
 Together = Sequence[tuple[int, NestPlan | None]]
 """The numbers of maps that run together and their plans; without one where a map runs by itself."""
@@ -65,7 +66,9 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
             waiting = [n for n in waiting if n not in done]
 
 
-def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> NestPlan:
+def plan_alone(
+    item: Map, function: MapFunction, machine: CpuMachine, given: Given, pick: Pick | None = None
+) -> NestPlan:
     """The plan of a map that runs by itself."""
     steps = given.get(item.name)
     if steps is not None:
@@ -73,7 +76,7 @@ def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Giv
     if (plan := plan_in_groups(item, function)) is not None:
         return plan
     joins = joins_of(item, function)
-    return replace(plan_of(*as_joined(item, function, joins), machine), joins=joins)
+    return replace(plan_of(*as_joined(item, function, joins), machine, pick=pick), joins=joins)
 
 
 def _plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> NestPlan:

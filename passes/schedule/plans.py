@@ -17,7 +17,7 @@ from tadc.passes.schedule.accesses import Accesses, operations_in
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import rows_of
-from tadc.passes.schedule.search import EACH, least_cost, tiling_of
+from tadc.passes.schedule.search import EACH, Pick, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
 from tadc.passes.schedule.thread_division import MULTIPLE, ThreadDivision
 from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP, known_operations
@@ -92,8 +92,14 @@ def _worthwhile(work: int) -> int:
     return max(MUCH_CODE, work // MOST_CODE)
 
 
-def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | None = None) -> NestPlan:
-    """The plan of a map of a function.
+def plan_of(
+    item: Map,
+    function: MapFunction,
+    machine: CpuMachine,
+    rows: int | None = None,
+    pick: Pick | None = None,
+) -> NestPlan:
+    """The plan of a map of a function, of which someone else may `pick` the tiling.
 
     With `rows`, so many values of the first index or more are computed at a time. What is kept from call to
     call has its last value in memory at once, with no sum in blocks: other calls may read it.
@@ -124,7 +130,7 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
         code = None if work is None or not machine.least_work else _worthwhile(work)
         extents = _in_rows(item, rows)
-        tiling = tiling_of(Accesses(item, function, extents, parts), machine, code, recurrence)
+        tiling = tiling_of(Accesses(item, function, extents, parts), machine, code, recurrence, pick)
         if tiling is not None and code is not None and code < LEAST_INTERLEAVED:
             tiling = replace(tiling, interleaves=False)
         if tiling is not None and item.marks.kept:
@@ -175,10 +181,12 @@ def _in_rows(item: Map, rows: int | None) -> Sequence[Affine]:
     return extents if rows is None else (*extents[:row], Affine.const(rows), *extents[row + 1 :])
 
 
-def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> NestPlan | None:
+def plan_in_chain(
+    item: Map, function: MapFunction, machine: CpuMachine, pick: Pick | None = None
+) -> NestPlan | None:
     """The plan of a map of a chain, whose rows run so many at a time or more; None where it cannot."""
     rows, row = 1 if item.marks.steps else item.marks.rows, item.marks.row
-    plan = plan_of(item, function, machine, rows)
+    plan = plan_of(item, function, machine, rows, pick)
     tiling = plan.tiling
     if plan.parts[row] != WHOLE:
         return None
@@ -190,13 +198,15 @@ def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Nest
     return replace(plan, threads=(), rows=rows_of(item))
 
 
-def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> NestPlan:
+def plan_in_sweep(
+    item: Map, function: MapFunction, machine: CpuMachine, pick: Pick | None = None
+) -> NestPlan:
     """The plan of a map that runs along with a recurrence, or is one, for one value of an index or more at a
     time."""
     sweep = sweep_of(item)
     assert sweep is not None
     item = replace(item, marks=replace(item.marks, sweep=sweep))
-    plan, index = plan_of(item, function, machine), item.indices[sweep.index]
+    plan, index = plan_of(item, function, machine, pick=pick), item.indices[sweep.index]
     if item.order is None:
         alone = plan_of(replace(item, marks=Marks()), function, machine).tiling
         if alone is not None and alone.lanes != index and (alone.fold or alone.leaps):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -41,6 +41,9 @@ FOLD = 8
 LITTLE_MORE = {64: 0.1, 16: 0.05, 8: 0.01}
 """A body of so many operations or more stands in as few copies as take no more than this share more time."""
 
+Pick = Callable[[Sequence[Candidate]], "Candidate | None"]
+"""Which of the candidates of a map is taken, all with their costs."""
+
 BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
 VECTORS = (1, 2, 4)
 
@@ -54,8 +57,10 @@ def tiling_of(
     machine: CpuMachine,
     code: int | None = None,
     recurrence: RecurrenceLoops | None = None,
+    pick: Pick | None = None,
 ) -> Candidate | None:
-    """The cheapest tiling with vectors of a map, or None where there is none worth having.
+    """The cheapest tiling with vectors of a map, or None where there is none worth having; another one where
+    someone else is to `pick` it.
 
     Tiles are so small that they make about `code` operations at most. Of the ordered indices of a recurrence
     each value has its turn. A map that runs along with one has sums in order: `plan_in_sweep` gives it the
@@ -65,7 +70,7 @@ def tiling_of(
     if not machine.vector_bytes or item.marks.joined:
         return None
     follows = recurrence is not None and item.order is None
-    best = _best(accesses, machine, code, recurrence, in_order=follows)
+    best = _best(accesses, machine, code, recurrence, pick, in_order=follows)
     if best is None:
         return None
     packed, each = best.packed, best.cost
@@ -122,6 +127,7 @@ def _best(
     machine: CpuMachine,
     code: int | None = None,
     recurrence: RecurrenceLoops | None = None,
+    pick: Pick | None = None,
     *,
     in_order: bool = False,
 ) -> Candidate | None:
@@ -144,6 +150,8 @@ def _best(
     found = ((each, packing(accesses, each, machine)) for each in candidates)
     packed = (replace(each, packed=panels) if panels else each for each, panels in found)
     priced = [replace(each, cost=cost(accesses, each, machine)) for each in packed]
+    if pick is not None:
+        return pick(priced)
     best = _worth_its_code(accesses, machine, priced)
     if best is not None and best.fold is not None and accesses.has_unlike_bounds(best.fold):
         # A few elements from anywhere are as soon added one by one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,12 @@ from tadc.api.bug_scripts import add_note, calling, compiling, noted, reading
 from tadc.api.call_versions import adapt_to_calls
 from tadc.api.framework_views import JAX, TORCH
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
+from tadc.api.tuned import with_tuned
 from tadc.backend.compile_steps import step
 from tadc.caller.boundary import checked_bytes, checked_choice, checked_sizes_given, leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.compile_options import MATERIALIZE, Options
+from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.dtypes import DEFAULT, may_have_parameters
 from tadc.frontend.forks import new_lock
 from tadc.frontend.size_values import checked_sizes
@@ -44,6 +47,7 @@ _INTERNAL = frozenset(
         "recipe",
         "remember",
         "require_types",
+        "run_by",
         "type_parameters",
         "typed",
         "script",
@@ -465,6 +469,11 @@ class Function:
                     self._compiled = self.compiled_for(Options(long_fibres=False))
         return self._compiled
 
+    def run_by(self, compiled: Compiled) -> None:
+        """Let calls from now on take a kernel that was compiled for this machine by another schedule."""
+        with self._lock:
+            self._compiled, self._again = compiled, None
+
     def compiled_fused(self) -> Compiled:
         """The kernel for this machine where a product and a sum may be rounded once."""
         return self.compiled_for(Options(fused=True, long_fibres=False))
@@ -475,16 +484,24 @@ class Function:
         options = options.storing(self.options.materialize, self.options.memory_limit)
         options = replace(options, reverse=self.options.reverse)
         with step("cache"):
-            found = find_kernel(self.recipe, options)
+            found = find_kernel(self.recipe, tuned := with_tuned(self.recipe, options))
         if found is None:
-            from tadc.api.execute import compile_program
-
-            with noted(partial(compiling, self.script, options)):
-                found = compile_program(self.program, options, self.recipe)
+            found = self._compiled_anew(options, tuned)
             if self.origin is None:
                 self.remember()
         adapt_to_calls(found.kernel, self, options)
         return found
+
+    def _compiled_anew(self, options: Options, tuned: Options) -> Compiled:
+        """The kernel by a schedule that was tuned, as far as that fits, or else by what is chosen."""
+        from tadc.api.execute import compile_program
+
+        if tuned is not options:
+            # A kernel that cuts long fibres has other loops than one that does not.
+            with suppress(CompileError):
+                return compile_program(self.program, tuned, self.recipe)
+        with noted(partial(compiling, self.script, options)):
+            return compile_program(self.program, options, self.recipe)
 
     def require_types(self) -> None:
         """Raise CompileError (TAD0215) where arrays say what the types are."""
@@ -501,6 +518,7 @@ class Function:
         made = self.at({} if sizes is None else sizes)
         made.require_types()
         options = replace(made.options, target=lowering_target(target), fast_math=fast_math)
+        options = replace(options, schedule=with_tuned(made.recipe, options.of_derived).schedule)
         return Lowered(made.program, options.for_calls, made.origin and made.origin.derived_from())
 
 

@@ -38,6 +38,7 @@ def compile(
     schedule: str = "",
     materialize: str | None = None,
     memory_limit: int | str | None = None,
+    tuned: bool = True,
 ) -> Compiled:
     """Compile ahead of the first call; the result is called like `f`.
 
@@ -57,7 +58,8 @@ def compile(
     what f says; a derivative is taken anew for that.
 
     A `schedule` is text with the steps in which the loops of some maps are made, in the place of those that
-    would be chosen, which `f.lower().schedule` has.
+    would be chosen, which `f.lower().schedule` has. Without one, what `tadc.tune` found for f is taken,
+    unless `tuned=False`.
 
     >>> import tadc
     >>> f = tadc.function("x: f64[N]; s = sum{i} (x[i])")
@@ -71,10 +73,10 @@ def compile(
     checked_target(target)
     checked_schedule(schedule)
     made = f.storing(materialize, memory_limit).at({} if sizes is None else sizes)
-    if target == "cpu" and not fast_math and not schedule:
+    if target == "cpu" and not fast_math and not schedule and tuned:
         return made.compiled()
     given = Source(schedule, "<schedule>") if schedule else None
-    options = Options(target=parse_target(target), fast_math=fast_math, schedule=given)
+    options = Options(target=parse_target(target), fast_math=fast_math, schedule=given, tuned=bool(tuned))
     return made.compiled_for(options.for_calls)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tadc.passes.supports.entry_listing import Listing
 
 #: What entries that cannot be read raise: they may be of another version in spite of their key.
-_UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 
 _SIGNATURE, _LISTING, _KERNEL = "signature", "listing", "kernel"
 
@@ -98,7 +98,7 @@ def find_signature(recipe: Recipe | None) -> Signature | None:
         inputs, outputs, cotangents, gradients, tangents, indices = found
         roles = dict(cotangents), dict(gradients), dict(tangents)
         return Signature(tuple(inputs), tuple(outputs), *roles, tuple(indices))
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 
@@ -119,7 +119,7 @@ def find_listing(recipe: Recipe | None) -> Listing | None:
 
     try:
         return Listing.from_json(json.loads(found))
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 
@@ -145,7 +145,7 @@ def find_kernel(recipe: Recipe | None, options: Options) -> Compiled | None:
     try:
         source = recipe.source
         return Compiled(options.backend.load(image, options.target, source, partial(_Recheck, source)))
-    except (*_UNREADABLE, LinkError):
+    except (*UNREADABLE, LinkError):
         return None
 
 

@@ -16,6 +16,7 @@ _DUMPS = "generic print_ir_before print_ir_after print_ir_after_all"
 _LOOK = f"time dump_dir {_DUMPS}"
 _PIECES = "split_input_file verify_diagnostics"
 _UNCERTAIN = "at u corr cov dof method k budget samples seed pieces"
+_TUNING = "limit reorder num_threads"
 _HELP = "short_help help"
 
 
@@ -97,6 +98,10 @@ _ALL = (
     Command("emit", "the compiler", "print a stage: MLIR, LLVM IR, assembly, PTX, …",
             f"{_PROGRAM} output {_DERIVATIVE} prefix threads {_KERNEL} {_LOOK} {_PIECES} {_HELP}",
             "tadc emit asm f.tad --size N=4096 -o f.s", word="emit"),
+    Command("tune", "the compiler", "time schedules on this machine, and keep the fastest",
+            f"{_PROGRAM} output {_TUNING} {_DERIVATIVE} {_TENSORS} target opt_level "
+            f"fast_math {_HELP}",
+            "tadc tune f.tad --size N=1000 --limit 60", arrays="run"),
     Command("passes", "the compiler", "run passes, ours and MLIR's, on a program or on IR",
             f"{_PROGRAM} output load time {_DUMPS} {_PIECES} {_HELP}",
             "tadc passes tad-simplify,canonicalize f.mlir", word="passes"),
@@ -107,8 +112,8 @@ _ALL = (
             "tadc explain TAD0302", word="explain", takes_program=False),
     Command("list", "about", "the stages, passes, functions or targets", f"load error_format {_HELP}",
             "tadc list passes tad-reverse-diff", word="list", words="names", takes_program=False),
-    Command("cache", "about", "the kernels on disk; `tadc cache clear` removes them", f"error_format {_HELP}",
-            "tadc cache clear", word="action", takes_program=False),
+    Command("cache", "about", "kernels and tuned schedules on disk; `tadc cache clear` removes them",
+            f"error_format {_HELP}", "tadc cache clear", word="action", takes_program=False),
     Command("completion", "about", "a script for your shell, which completes commands, options and files",
             f"output error_format {_HELP}",
             'eval "$(tadc completion bash)"', word="shell", takes_program=False),
@@ -119,7 +124,7 @@ _ALL = (
 COMMANDS = {command.name: command for command in _ALL}
 
 #: Options of some commands alone: what the form without a command does not have.
-_NOT_FLAT = {*_UNCERTAIN.split(), "plan", "product", "unsafe"}
+_NOT_FLAT = {*_UNCERTAIN.split(), *_TUNING.split(), "plan", "product", "unsafe"}
 
 #: `tadc FILE [options]`: each command by an option.
 FLAT = Command(

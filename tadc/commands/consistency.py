@@ -87,6 +87,13 @@ _OF_UNCERTAINTIES = (
           "`-o {output}`: results are written as JSON", "let its name end in .json"),
 )  # fmt: skip
 
+_OF_TUNING = (
+    Wrong(lambda a: BACKENDS.get(a.target.partition(":")[0], BACKENDS["cpu"]).launches_kernels,
+          "`tadc tune` times kernels of a CPU, not of `{target}`",
+          "leave `--target` out, or name a CPU: `tadc list targets`"),
+    Wrong(lambda a: not a.limit >= 0, "`--limit {limit:g}` is no number of seconds"),
+)  # fmt: skip
+
 _OF_UNITS = (
     Wrong(lambda a: a.prefix is not None and not is_symbol(a.prefix),
           "`--prefix {prefix}`: no name for functions of C",
@@ -122,6 +129,7 @@ def check_consistency(a: Arguments, command: Command) -> None:
     if command.name == "uncert":
         _refuse(a, _OF_UNCERTAINTIES)
     elif command.name != "inverse":
+        _refuse(a, _OF_TUNING if command.name == "tune" else ())
         _refuse(a, _OF_PROGRAMS)
         if a.target == "wasm32" and a.emit is None and (a.output or "").endswith(".wasm"):
             a.emit = "wasm"

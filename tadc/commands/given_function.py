@@ -24,13 +24,22 @@ def function_given(state: Compilation) -> Function:
     return Function(lambda: program, recipe=recipe, options=stored)
 
 
+def recipe_asked(state: Compilation) -> Recipe | None:
+    """What the function, or the derivative that is asked for, is known by on disk."""
+    f, options = function_given(state), state.options
+    return _derived(f, options).recipe() if options.differentiates else f.recipe
+
+
+def _derived(f: Function, options: Options, reverse: str = "store") -> Origin:
+    return Origin(f, replace(f.options, mode=options.mode, wrt=options.wrt, reverse=reverse))
+
+
 def function_asked(arguments: Arguments, state: Compilation) -> Function:
     """The function, or the derivative that is asked for, with warnings about that."""
     f, options = function_given(state), state.options
     if not options.differentiates:
         return f
-    how = replace(f.options, mode=options.mode, wrt=options.wrt, reverse=arguments.reverse)
-    derived = Origin(f, how).function()
+    derived = _derived(f, options, arguments.reverse).function()
     if not derived.is_known:
         warn_of_zero_gradients(arguments, f.program, derived.program)
         if not derivative_doubts(f.program, derived.program):

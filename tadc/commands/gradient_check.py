@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tadc.analysis.random_inputs import random_array, told_sizes
 from tadc.api.execute import Compiled, compile_program, evaluate
 from tadc.commands.files import Sink
 from tadc.compiler.compile_options import Options
@@ -15,8 +16,8 @@ from tadc.compiler.derive import derive
 from tadc.compiler.stages import Compilation
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.dtypes import COMPUTING, DEFAULT, INDEX_TYPE
-from tadc.frontend.extents import shape_at, size_sources
-from tadc.frontend.program import Argument, Program
+from tadc.frontend.extents import shape_at
+from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
 from tadc.passes.terms.numpy_types import numpy_type
 
@@ -106,13 +107,7 @@ def _unrounded(program: Program) -> Program:
 
 def _tried_sizes(program: Program, given: Mapping[str, Any]) -> dict[str, int]:
     """Values of all size symbols: those that given arrays tell, small ones for the rest."""
-    told: dict[str, int] = {name: int(given[name]) for name in program.sizes if name in given}
-    for source in size_sources([a.shape for a in program.arguments]):
-        array = given.get(program.arguments[source.argument].name)
-        if array is not None and source.dimension < np.ndim(array) and source.symbol not in told:
-            rest = source.rest.evaluate(told) if source.rest.variables <= told.keys() else 0
-            told[source.symbol] = max(0, (np.shape(array)[source.dimension] - rest) // source.factor)
-    told = {name: told[name] for name in program.sizes if name in told}
+    told = told_sizes(program, given)
     free = [name for name in program.sizes if name not in told]
     tried = [{**told, **{name: start + n * step for n, name in enumerate(free)}} for start, step in _TRIED]
     legal = [s for s in tried if not any(all(row.holds(s) for row in rows) for rows in program.excluded)]
@@ -127,12 +122,7 @@ def _random_inputs(
 ) -> dict[str, Any]:
     """Inputs in (-1, 1), or in (0.1, 1) where the program has no value there."""
     for low in (-1.0, 0.1):
-        arrays = {
-            a.name: _random_places(a, random)
-            if a.is_index_array
-            else random.uniform(low, 1, shape_at(a.shape, {})).astype(numpy_type(a.type))
-            for a in program.arguments
-        }
+        arrays = {a.name: random_array(a, random, low) for a in program.arguments}
         for name, array in given.items():
             if name in dict(program.given):
                 continue
@@ -150,14 +140,6 @@ def _random_inputs(
             )
         ]
     )
-
-
-def _random_places(argument: Argument, random: Any) -> Any:
-    """An index array, whose elements are below what it states and do not fall where it is increasing."""
-    below = argument.below
-    assert isinstance(below, int)
-    array = random.integers(0, max(below, 1), shape_at(argument.shape, {}), dtype=np.int32)
-    return np.sort(array) if argument.increasing else array
 
 
 def _sample(size: int, random: Any) -> Any:

@@ -67,7 +67,12 @@ def execute_on(arguments: Arguments, source: Source) -> int:
         return show_certificate(arguments, source)
     if arguments.stats:
         return show_statistics(arguments, source)
-    runs = arguments.run is not None or arguments.check_gradient or arguments.bundle is not None
+    runs = (
+        arguments.run is not None
+        or arguments.command == "tune"
+        or arguments.check_gradient
+        or arguments.bundle is not None
+    )
     form = unit_form(arguments.target, arguments.emit)
     if form is not None and (form.make is None or not is_ir(arguments, source)):
         from tadc.commands.native import write_unit
@@ -97,6 +102,10 @@ def execute_on(arguments: Arguments, source: Source) -> int:
         state = checked(source, arguments)
         write_bundle(function_asked(arguments, state).program, state.options.of_derived, arguments.bundle)
         return 0
+    if arguments.command == "tune":
+        from tadc.commands.tune import tune
+
+        return tune(arguments, checked(source, arguments))
     if arguments.run is not None:
         from tadc.commands.run import run
 
@@ -235,6 +244,8 @@ class Observer:
 def show(arguments: Arguments, source: Source) -> int:
     """Print a stage, or the program or derivative as a program."""
     state = checked(source, arguments)
+    if arguments.emit and state.program is not None:
+        state.options = as_tuned(state)
     observer = Observer(arguments)
     sink = Sink(arguments.output or "-")
     watched = arguments.prints_ir or arguments.dump_dir
@@ -264,6 +275,15 @@ def show(arguments: Arguments, source: Source) -> int:
         assert state.program is not None
         warn_of_zero_gradients(arguments, state.program)
     return 0
+
+
+def as_tuned(state: Compilation) -> Options:
+    """The options of what is shown, with the schedule that `tadc tune` found for it."""
+    from tadc.api.tuned import with_tuned
+    from tadc.commands.given_function import recipe_asked
+
+    found = with_tuned(recipe_asked(state), replace(state.options.of_derived, sizes=()))
+    return replace(state.options, schedule=found.schedule)
 
 
 def show_certificate(arguments: Arguments, source: Source) -> int:

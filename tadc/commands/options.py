@@ -52,6 +52,9 @@ class Arguments:
     memory_limit: str | None = None
     reverse: str = "store"
     schedule: str | None = None
+    limit: float = 30.0
+    reorder: bool = False
+    num_threads: int | None = None
     at: list[str] = field(default_factory=list[str])
     u: list[str] = field(default_factory=list[str])
     corr: list[str] = field(default_factory=list[str])

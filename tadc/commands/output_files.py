@@ -43,7 +43,8 @@ for backend in BACKENDS.values():
 def check_output(arguments: Arguments) -> None:
     """Raises BadUsage for a name that says something else; a suffix that says nothing is free."""
     name = arguments.output
-    if name in (None, "-") or arguments.run is not None:
+    writes_arrays = arguments.run is not None and arguments.command != "tune"
+    if name in (None, "-") or writes_arrays:
         return  # of arrays the format follows the name, see `run.py`
     suffix = Path(name).suffix.lower()
     what, right = written(arguments)
@@ -70,6 +71,8 @@ def written(arguments: Arguments) -> tuple[str, tuple[str, ...]]:
         return "a table", (".txt", ".json")
     if arguments.command == "uncert":
         return "JSON", (".json",)
+    if arguments.command == "tune":
+        return "a schedule", (".sched",)
     if arguments.command == "inverse":
         return ("a plan", (".txt",)) if arguments.product is None else ("a program", (".tad",))
     if arguments.emit:

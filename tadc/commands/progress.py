@@ -12,6 +12,9 @@ from tadc.frontend.forks import new_lock
 #: Seconds after which a compilation shows what it does.
 PATIENCE = 1.0
 
+#: What a step begins with that says by itself what it does.
+TUNING = "tuning: "
+
 #: Steps that are no compiling.
 _OTHERS = ("run", "arrays", "write")
 
@@ -61,7 +64,8 @@ class Progress:
     def _show(self) -> None:
         if not self._open or self._open[0] in _OTHERS:
             return
-        text = f"compiling: {', '.join(self._open)}"
+        names = ", ".join(self._open)
+        text = names if names.startswith(TUNING) else f"compiling: {names}"
         if self._status is None:
             from rich.console import Console
 

@@ -29,7 +29,7 @@ class Options:
     `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says; `fused` allows it only
     to round a product and a sum once. Without `long_fibres` these are not cut: so is a kernel for calls where
     there are none. A kernel that is called `often`, for few elements at a time, has vectors however little
-    work a map is.
+    work a map is. Without `tuned` a schedule that `tadc.tune` has found is not taken.
     """
 
     mode: str = "value"
@@ -48,6 +48,7 @@ class Options:
     reverse: str = "store"
     long_fibres: bool = True
     often: bool = False
+    tuned: bool = True
 
     @property
     def for_calls(self) -> Options:

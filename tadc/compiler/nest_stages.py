@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from tadc.compiler.stages import Compilation, fuse, fuse_for_gpu, kernels_of, scheduled_loops
@@ -48,7 +49,8 @@ def make_nests(state: Compilation) -> None:
 
 
 def choose_schedule(state: Compilation) -> None:
-    """The schedule of the maps that become kernels of this machine, as text."""
+    """The schedule of the maps that become kernels of this machine, as text, below the comments that one
+    which is given begins with."""
     from tadc.passes.schedule.text import MapSchedule, function_text, schedule_text
 
     if state.options.backend.launches_kernels:
@@ -62,7 +64,9 @@ def choose_schedule(state: Compilation) -> None:
             schedule_text(made.schedule for made in function if made.schedule) for function in functions
         )
     places = (function_text(name, where.made) for name, where in state.decisions.found.items())
-    state.schedule = "\n".join([*places, maps])
+    given = state.options.schedule
+    head = [] if given is None else takewhile(lambda line: line.startswith("#"), given.text.splitlines())
+    state.schedule = "\n".join([*head, *places, maps])
 
 
 def make_scheduled_nests(state: Compilation) -> None:

@@ -94,7 +94,7 @@ class Compilation:
             return Decisions()
         from tadc.passes.schedule.reader import read_where
 
-        return Decisions(read_where(schedule))
+        return Decisions(read_where(schedule), is_only=self.program is not None)
 
     @property
     def module(self) -> Any:
