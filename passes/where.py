@@ -226,18 +226,21 @@ class Where:
 class Decisions:
     """Where tensors are computed, for each function of a module by its name.
 
-    What is given for the only function of a program may name it otherwise: a derivative that is compiled by
-    itself has the name of its first result, and else that of the function with what was taken of it.
+    What is given for the only function of a program may have one of its other `names`.
     """
 
     given: Mapping[str, Given] = field(default_factory=dict[str, Given])
-    is_only: bool = False
+    names: frozenset[str] = frozenset()
     found: dict[str, Where] = field(default_factory=dict[str, Where])
 
     def of(self, function: str) -> Where:
         """That of a function."""
-        only = next(iter(self.given.values())) if self.is_only and len(self.given) == 1 else None
-        return self.found.setdefault(function, Where(self.given.get(function, only)))
+        other = next((given for name, given in self.given.items() if self.is_other(name)), None)
+        return self.found.setdefault(function, Where(self.given.get(function, other)))
+
+    def is_other(self, name: str) -> bool:
+        """Whether the only function may be called so: by a name, or by one and what was taken of it."""
+        return not self.names.isdisjoint((name, name.rpartition("_")[0]))
 
     def check_asked(self) -> None:
         """Raises CompileError for a step of a kind that no pass has asked for."""
@@ -249,7 +252,7 @@ class Decisions:
     def check_inlined(self, known: Collection[str]) -> None:
         """Raises CompileError where steps are given for another function, or a tensor that is none."""
         for name, given in self.given.items():
-            if name not in self.found and not (self.is_only and len(self.given) == 1):
+            if name not in self.found and not self.is_other(name):
                 help = f"the functions are {', '.join(map('`{}`'.format, self.found))}"
                 raise does_not_fit(f"there is no function `{name}` here", given.span, help, given.source)
         for where in self.found.values():

@@ -94,7 +94,17 @@ class Compilation:
             return Decisions()
         from tadc.passes.schedule.reader import read_where
 
-        return Decisions(read_where(schedule), is_only=self.program is not None)
+        return Decisions(read_where(schedule), names=self._function_names())
+
+    def _function_names(self) -> frozenset[str]:
+        """The names that a schedule may have for the only function of a program: a derivative has that of its
+        first result where it is compiled by itself, and else that of the function of which it was taken."""
+        form = self.form or self.program
+        if form is None:
+            return frozenset()
+        tensors = (*form.arguments, *form.outputs)
+        told = {name for tensor in tensors for name in (tensor.cotangent_of, tensor.tangent_of) if name}
+        return frozenset(told.union(d.name for d in form.outputs))
 
     @property
     def module(self) -> Any:
