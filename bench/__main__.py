@@ -1,5 +1,6 @@
 """`python -m bench`: run time against other libraries; `python -m bench -h` has its options.
 
+`python -m bench calibrate [--fit]`: how well the cost of schedules tells times here; fits its weights.
 `python -m bench calls`: what a call from Python takes besides its work.
 `python -m bench compile`: how long compiling takes, of random programs and of deep ones.
 `python -m bench everyday [PROGRAM …]`: programs in three spellings, which no schedule was chosen for.
@@ -26,6 +27,7 @@ import sys
 from importlib import import_module
 
 MODULES = {
+    "calibrate": "calibrate",
     "calls": "calls",
     "compile": "compile_time",
     "drawn": "drawn.table",
@@ -45,7 +47,7 @@ MODULES = {
     "uncertainty": "uncertainty",
     "wasm": "wasm",
 }
-TAKE_WORDS = {"drawn", "everyday", "jvp", "mechanisms", "memory", "sparse"}
+TAKE_WORDS = {"calibrate", "drawn", "everyday", "jvp", "mechanisms", "memory", "sparse"}
 
 
 def main(words: list[str]) -> None:

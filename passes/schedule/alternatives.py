@@ -14,6 +14,7 @@ from itertools import chain, zip_longest
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Interleave, Peel, Prefetch, Steps, Stream, Transpose
+from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -30,7 +31,8 @@ LEFT_OUT = Stream, Prefetch, Interleave, Transpose, Peel
 
 @dataclass(frozen=True)
 class Alternative:
-    """Steps for a map, and what an element of it costs by the model, None where that has no word for it.
+    """Steps for a map, the tiling that they make, and what an element of it costs by the model, None where
+    that has no word for it.
 
     One that `keeps_order` adds up in the order of the steps that were chosen.
     """
@@ -38,15 +40,20 @@ class Alternative:
     steps: Steps
     cost: float | None = None
     keeps_order: bool = True
+    tiling: Candidate | None = None
 
 
 @dataclass(frozen=True)
 class MapChoices:
-    """The tensors of a map, what was chosen for it, and what else there is, the likeliest first."""
+    """The tensors of a map, what was chosen for it, and what else there is, the likeliest first.
+
+    `accesses` is what costs are of; None where there is no tiling.
+    """
 
     tensors: tuple[str, ...]
     chosen: Alternative
     others: Iterator[Alternative]
+    accesses: Accesses | None
 
 
 def choices(function: MapFunction, machine: CpuMachine) -> Iterator[MapChoices]:
@@ -73,12 +80,14 @@ def _planner(item: Map, function: MapFunction, machine: CpuMachine, plan: NestPl
 
 def _of_map(item: Map, function: MapFunction, machine: CpuMachine, planned: Planner) -> MapChoices:
     """The choices of one map."""
-    plan, priced = planned(None), list[Candidate]()
+    plan, priced, seen_by = planned(None), list[Candidate](), list[Accesses]()
     assert plan is not None
 
-    def listing(found: Sequence[Candidate]) -> Candidate | None:
+    def listing(accesses: Accesses, found: Sequence[Candidate]) -> Candidate | None:
         # Maps that are planned in several ways are priced more than once.
-        priced[:] = priced or found
+        if not priced:
+            priced.extend(found)
+            seen_by.append(accesses)
         return min(found, key=lambda each: each.cost, default=None)
 
     planned(listing)
@@ -95,16 +104,17 @@ def _of_map(item: Map, function: MapFunction, machine: CpuMachine, planned: Plan
 
     def _made(tiling: Candidate, chosen: Candidate | None) -> Alternative | None:
         try:
-            other = planned(lambda _: tiling)
+            other = planned(lambda accesses, found: tiling)
             found = other and steps_of_plan(item, function, other, machine)
         except DoesNotFit:
             return None
         if not found:
             return None
         keeps_order = _order_of_sums(tiling) == _order_of_sums(chosen)
-        return Alternative(found, tiling.cost or None, keeps_order)
+        return Alternative(found, tiling.cost or None, keeps_order, tiling)
 
-    return MapChoices(item.names, Alternative(steps, chosen.cost if chosen else None), others())
+    first = Alternative(steps, chosen.cost if chosen else None, tiling=chosen)
+    return MapChoices(item.names, first, others(), seen_by[0] if seen_by else None)
 
 
 def _left_out(steps: Steps) -> Iterator[Alternative]:

@@ -62,8 +62,10 @@ class CpuMachine(Machine):
     """A line of the second cache that was in the first a short while ago."""
     lost: float = 32
     """A line that was in the first cache a tile before, and is wanted at once."""
-    scattered_lines: int = 4
-    """How many times as much a line costs that the processor does not see coming."""
+    afar: float = 4
+    """A line from behind the second cache, that the processor sees coming."""
+    scattered_lines: int = 8
+    """So many lines more does one cost that it does not see coming."""
 
     broadcast: float = 0.75
     """One element for all lanes."""

@@ -8,6 +8,7 @@ Lam, PLDI 1991). So an order has a cost in lines, by the strides of all reads al
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
@@ -26,39 +27,45 @@ GAIN = 0.75
 class _Stream:
     """A tensor that tiles read or write: strides in elements by index, a large one where it is no number.
 
-    It has `most` elements at most.
+    It has `most` elements at most. A line that is stored is read before, and written back: its `times` are 2.
     """
 
     strides: Mapping[str, int]
     most: float
     machine: CpuMachine
+    times: int = 1
 
     def lines(self, counts: Mapping[str, int], width: int) -> float:
         """About how many lines the elements of a box stand in, each of so many bytes."""
         return self.places(counts, width)[0]
 
     def cost(self, counts: Mapping[str, int], width: int) -> float:
-        """The lines, those that nobody sees coming several times."""
+        """The lines, and what those take more that nobody sees coming: the first of each place, where there
+        are too many places."""
         lines, far = self.places(counts, width)
-        scattered = self.machine.scattered_lines
-        return lines * (scattered if far > self.machine.streams and lines < scattered * far else 1)
+        unseen = self.machine.scattered_lines * far if far > self.machine.streams else 0
+        return self.times * lines + unseen
 
     def places(self, counts: Mapping[str, int], width: int) -> tuple[float, int]:
         """The lines, and in how many places far from each other they are."""
-        runs, far, span = 0, 1, 0
-        line = self.machine.line
+        runs, far, span = 1, 1, 0
+        line = apart = self.machine.line
+        distances = Counter[int]()
         for name, stride in self.strides.items():
-            steps = abs(stride) * (counts[name] - 1)
-            span += steps
-            if abs(stride) * width < line:
-                runs += steps
+            distances[abs(stride)] += counts[name] - 1
+        for stride, steps in distances.items():
+            span += stride * steps
+            if stride * width < line:
+                runs += stride * steps
             else:
-                far *= counts[name]
-        run = runs * width // line + 1
+                far *= steps + 1
+                apart = math.gcd(apart, stride * width)
+        # Places begin at any multiple of what all distances have in common.
+        run = (runs * width + line - math.gcd(apart, runs * width)) / line
         return min(far * run, span * width // line + 1, self.whole(width)), far
 
     def whole(self, width: int) -> float:
-        return self.most * width // self.machine.line + 1
+        return self.most * width / self.machine.line + 1
 
 
 def loop_order(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> tuple[str, ...]:
@@ -77,6 +84,20 @@ def loop_order(accesses: Accesses, candidate: Candidate, machine: CpuMachine) ->
     orders = [o for o in _orders(plain, packed) if [name for name in o if name in fixed] == kept]
     least = min(orders, key=nest.lines)
     return least if nest.lines(least) < GAIN * nest.lines(plain) else plain
+
+
+def comes_from_afar(accesses: Accesses, machine: CpuMachine) -> bool:
+    """Whether a map touches more than a cache holds, as far as sizes are known."""
+    if not accesses.names or not all(map(accesses.is_known, accesses.names)):
+        return False
+    return _TileLoops(accesses, Candidate(1, accesses.names[-1]), machine).bytes() > machine.l2
+
+
+def cost_of_order(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> float:
+    """What the lines that come from afar cost for an element, in the order that loops would have."""
+    nest = _TileLoops(accesses, candidate, machine)
+    order = loop_order(accesses, candidate, machine)
+    return machine.afar * nest.lines(order) / math.prod(nest.extents.values())
 
 
 def _groups(names: Sequence[str], packed: Panels | None) -> list[list[str]]:
@@ -119,35 +140,41 @@ class _TileLoops:
                     most = math.prod(n.constant if n.is_constant else math.inf for n in shape)
                     reads[read.tensor, key] = self.stream(read.strides, most)
         steps = [math.prod(list(self.extents.values())[n + 1 :]) for n in range(len(accesses.names))]
-        stored = self.stream(dict(zip(accesses.names, steps, strict=True)), math.inf)
+        stored = self.stream(dict(zip(accesses.names, steps, strict=True)), math.inf, times=2)
         self.streams = [*reads.values(), *[stored] * accesses.results]
 
-    def stream(self, strides: Mapping[str, int | None], most: float) -> _Stream:
+    def stream(self, strides: Mapping[str, int | None], most: float, times: int = 1) -> _Stream:
         large = {n: self.machine.line if stride is None else stride for n, stride in strides.items()}
-        return _Stream(large, most, self.machine)
+        return _Stream(large, most, self.machine, times)
+
+    def box(self, order: Sequence[str], depth: int) -> dict[str, int]:
+        """What the loops inside so many count."""
+        inside = {
+            name: min(self.tile[name], self.extents[name]) if name in order[:depth] else self.extents[name]
+            for name in order
+        }
+        return self.binders | inside
+
+    def bytes(self, order: Sequence[str] = (), depth: int = 0) -> float:
+        """What the loops inside so many touch, in whole lines; all of them without an order."""
+        counts = self.box(order or [*self.extents], depth)
+        return sum(each.lines(counts, self.width) for each in self.streams) * self.machine.line
+
+    def depth(self, order: Sequence[str]) -> int:
+        """How many loops stand around those that touch no more than a cache holds."""
+        room, depths = self.machine.l2 // self.machine.inner, range(len(order))
+        return next((depth for depth in depths if self.bytes(order, depth) <= room), len(order))
 
     def lines(self, order: Sequence[str]) -> float:
         """The lines that come from afar."""
-        for depth in range(len(order) + 1):
-            counts = self.binders | {
-                name: min(self.tile[name], self.extents[name])
-                if name in order[:depth]
-                else self.extents[name]
-                for name in order
-            }
-            touched = [stream.lines(counts, self.width) for stream in self.streams]
-            if sum(touched) * self.machine.line <= self.machine.l2 // self.machine.inner or depth == len(
-                order
-            ):
-                break
-        else:
-            return 0
-        total = 0.0
+        depth, total = self.depth(order), 0.0
+        counts = self.box(order, depth)
         for stream in self.streams:
             lines = stream.cost(counts, self.width)
             around = [n for n in order[:depth] if n in stream.strides or n != order[depth - 1]]
             if stream.lines(counts, self.width) == stream.whole(self.width):
                 # The next step finds a tensor in the cache that this one reads whole.
                 around = []
-            total += lines * math.prod(-(-self.extents[name] // self.tile[name]) for name in around)
+            # The last tile finds what it shares with the one before.
+            total += lines * math.prod(max(1, self.extents[name] / self.tile[name]) for name in around)
         return total

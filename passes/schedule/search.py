@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -16,7 +16,7 @@ from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cost import cost, writes_by_turns
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import leaping_candidates
-from tadc.passes.schedule.loop_order import loop_order
+from tadc.passes.schedule.loop_order import GAIN, comes_from_afar, cost_of_order, loop_order
 from tadc.passes.schedule.packing import packing
 from tadc.passes.schedule.pressure import LiveValues
 from tadc.passes.schedule.splits import copies
@@ -41,7 +41,10 @@ FOLD = 8
 LITTLE_MORE = {64: 0.1, 16: 0.05, 8: 0.01}
 """A body of so many operations or more stands in as few copies as take no more than this share more time."""
 
-Pick = Callable[[Sequence[Candidate]], "Candidate | None"]
+WITH_LINES = 16
+"""Of so many candidates, the cheapest, it is looked at which lines come from afar."""
+
+Pick = Callable[[Accesses, Sequence[Candidate]], "Candidate | None"]
 """Which of the candidates of a map is taken, all with their costs."""
 
 BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
@@ -149,14 +152,28 @@ def _best(
         candidates = (each for each in candidates if each.fold is None and not each.leaps)
     found = ((each, packing(accesses, each, machine)) for each in candidates)
     packed = (replace(each, packed=panels) if panels else each for each, panels in found)
-    priced = [replace(each, cost=cost(accesses, each, machine)) for each in packed]
+    costs = [replace(each, cost=cost(accesses, each, machine)) for each in packed]
+    priced = [*with_lines(accesses, costs, machine)] if comes_from_afar(accesses, machine) else costs
     if pick is not None:
-        return pick(priced)
+        return pick(accesses, priced)
     best = _worth_its_code(accesses, machine, priced)
     if best is not None and best.fold is not None and accesses.has_unlike_bounds(best.fold):
         # A few elements from anywhere are as soon added one by one.
         return best if best.cost < _plain(accesses, machine).cost else None
     return best
+
+
+def with_lines(accesses: Accesses, found: Iterable[Candidate], machine: CpuMachine) -> Iterator[Candidate]:
+    """The cheapest candidates with what lines from afar cost, and without panels where these, whose loops
+    stand first, bring in far more of them."""
+    for each in sorted(found, key=lambda each: each.cost)[:WITH_LINES]:
+        lines = cost_of_order(accesses, each, machine)
+        yield replace(each, cost=each.cost + lines)
+        if each.packed is not None:
+            plain = replace(each, packed=None)
+            fewer = cost_of_order(accesses, plain, machine)
+            if fewer < GAIN * lines:
+                yield replace(plain, cost=cost(accesses, plain, machine) + fewer)
 
 
 def _worth_its_code(accesses: Accesses, machine: CpuMachine, found: Sequence[Candidate]) -> Candidate | None:

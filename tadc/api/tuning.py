@@ -208,7 +208,8 @@ class _Tuner:
         self._set_up(compiled, given, too_many)
         ended = ""
         try:
-            self._search()
+            with step("tuning"):
+                self._search()
         except _TimeIsUp:
             ended = "until the time was up" if self.tried < TRIES else ""
         except KeyboardInterrupt:
@@ -308,7 +309,7 @@ class _Tuner:
 
     def _about(self) -> str:
         left = max(0.0, self.end - time.perf_counter())
-        return f"tuning: {self.tried} tried, {self.gain:.2f} times as fast, {left:.0f} s left"
+        return f"{self.tried} tried, {self.gain:.2f} times as fast, {left:.0f} s left"
 
     def _runner(self, text: str) -> _Runner | None:
         """A kernel by a schedule; None where that does not fit, or computes something else."""

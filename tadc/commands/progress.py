@@ -13,7 +13,7 @@ from tadc.frontend.forks import new_lock
 PATIENCE = 1.0
 
 #: What a step begins with that says by itself what it does.
-TUNING = "tuning: "
+TUNING = "tuning"
 
 #: Steps that are no compiling.
 _OTHERS = ("run", "arrays", "write")

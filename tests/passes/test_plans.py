@@ -169,7 +169,7 @@ def test_same_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         # Nothing is computed twice in rows of 27.
         (
-            """x: f32[8, 32, 56, 56]; w: f32[64, 32, 3, 3]
+            """x: f32[1, 32, 56, 56]; w: f32[64, 32, 3, 3]
 y[n, o, i: 27, j: 27] = sum{c, u, v} (x[n, c, 2*i + u, 2*j + v] * w[o, c, u, v])""",
             {"o": 2, "j": 9},
         ),
@@ -224,3 +224,18 @@ def test_sums_that_are_written_out_need_no_copies(steps: int, copies: bool) -> N
     tiling = plan(f"x: f32[16, 64, 60, 60]\nf[b, c, i, j] = x[b, c, i, j] * {window}").tiling
     assert tiling is not None
     assert any(count > 1 for count in tiling.blocks.values()) == copies
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # A panel of columns would be around all rows, which are longer than a cache.
+        "a: f64[792, 8]; b: f64[368, 8]; y[j: 368, i: 792] = sum{k: 8} ((a[i, k] - b[j, k])**2)",
+        # A few elements of each row are a part of a line, which would come back for each of its parts.
+        "a: f64[932, 977]; y[j: 976, i: 928] = max{k: 5, l: 2} (a[i + k, j + l])",
+    ],
+)
+def test_results_beyond_a_cache_are_written_row_by_row(text: str) -> None:
+    tiling = plan(text).tiling
+    assert tiling is not None
+    assert tiling.order == ("j", "i")
