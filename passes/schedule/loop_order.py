@@ -47,8 +47,8 @@ class _Stream:
         return self.times * lines + unseen
 
     def places(self, counts: Mapping[str, int], width: int) -> tuple[float, int]:
-        """The lines, and in how many places far from each other they are."""
-        runs, far, span = 1, 1, 0
+        """The lines, and in how many places they are that are not seen as one stream."""
+        runs, rows, far, span = 1, 1, 1, 0
         line = apart = self.machine.line
         distances = Counter[int]()
         for name, stride in self.strides.items():
@@ -58,11 +58,12 @@ class _Stream:
             if stride * width < line:
                 runs += stride * steps
             else:
-                far *= steps + 1
+                rows *= steps + 1
+                far *= steps + 1 if stride * width >= self.machine.far else 1
                 apart = math.gcd(apart, stride * width)
         # Places begin at any multiple of what all distances have in common.
         run = (runs * width + line - math.gcd(apart, runs * width)) / line
-        return min(far * run, span * width // line + 1, self.whole(width)), far
+        return min(rows * run, span * width // line + 1, self.whole(width)), far
 
     def whole(self, width: int) -> float:
         return self.most * width / self.machine.line + 1
@@ -123,6 +124,7 @@ class _TileLoops:
 
     def __init__(self, accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> None:
         self.machine, self.width = machine, accesses.widest
+        self.found: dict[frozenset[str], list[tuple[float, float]]] = {}
         self.extents = {name: accesses.extent(name) for name in accesses.names}
         self.tile = {name: candidate.blocks.get(name, 1) for name in accesses.names}
         if candidate.fold is None:
@@ -147,32 +149,28 @@ class _TileLoops:
         large = {n: self.machine.line if stride is None else stride for n, stride in strides.items()}
         return _Stream(large, most, self.machine, times)
 
-    def box(self, order: Sequence[str], depth: int) -> dict[str, int]:
-        """What the loops inside so many count."""
-        inside = {
-            name: min(self.tile[name], self.extents[name]) if name in order[:depth] else self.extents[name]
-            for name in order
-        }
-        return self.binders | inside
+    def touched(self, around: Sequence[str] = ()) -> list[tuple[float, float]]:
+        """The lines of each stream in the loops inside of those around, and what these cost."""
+        key = frozenset(around)
+        found = self.found.get(key)
+        if found is None:
+            tiled = {name: min(self.tile[name], self.extents[name]) for name in key}
+            counts = {**self.binders, **self.extents, **tiled}
+            found = [(s.lines(counts, self.width), s.cost(counts, self.width)) for s in self.streams]
+            self.found[key] = found
+        return found
 
-    def bytes(self, order: Sequence[str] = (), depth: int = 0) -> float:
-        """What the loops inside so many touch, in whole lines; all of them without an order."""
-        counts = self.box(order or [*self.extents], depth)
-        return sum(each.lines(counts, self.width) for each in self.streams) * self.machine.line
-
-    def depth(self, order: Sequence[str]) -> int:
-        """How many loops stand around those that touch no more than a cache holds."""
-        room, depths = self.machine.l2 // self.machine.inner, range(len(order))
-        return next((depth for depth in depths if self.bytes(order, depth) <= room), len(order))
+    def bytes(self, around: Sequence[str] = ()) -> float:
+        """What the loops inside of those around touch, in whole lines."""
+        return sum(lines for lines, _ in self.touched(around)) * self.machine.line
 
     def lines(self, order: Sequence[str]) -> float:
         """The lines that come from afar."""
-        depth, total = self.depth(order), 0.0
-        counts = self.box(order, depth)
-        for stream in self.streams:
-            lines = stream.cost(counts, self.width)
+        room, depths, total = self.machine.l2 // self.machine.inner, range(len(order)), 0.0
+        depth = next((depth for depth in depths if self.bytes(order[:depth]) <= room), len(order))
+        for stream, (all_of_them, lines) in zip(self.streams, self.touched(order[:depth]), strict=True):
             around = [n for n in order[:depth] if n in stream.strides or n != order[depth - 1]]
-            if stream.lines(counts, self.width) == stream.whole(self.width):
+            if all_of_them == stream.whole(self.width):
                 # The next step finds a tensor in the cache that this one reads whole.
                 around = []
             # The last tile finds what it shares with the one before.
