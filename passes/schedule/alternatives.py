@@ -113,7 +113,7 @@ def _of_map(item: Map, function: MapFunction, machine: CpuMachine, planned: Plan
         keeps_order = _order_of_sums(tiling) == _order_of_sums(chosen)
         return Alternative(found, tiling.cost or None, keeps_order, tiling)
 
-    first = Alternative(steps, chosen.cost if chosen else None, tiling=chosen)
+    first = Alternative(steps, chosen.cost + chosen.lines if chosen else None, tiling=chosen)
     return MapChoices(item.names, first, others(), seen_by[0] if seen_by else None)
 
 

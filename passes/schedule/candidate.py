@@ -81,7 +81,8 @@ class Candidate:
     Of one that is chosen, `order` is that of the loops, outermost first; where reads are `packed`, it starts
     with the indices that panels depend on, those for rows before those for lanes. Those that `interleave`
     have much code for elements that are not consecutive in memory, and for loops of few steps. Of fewer
-    values than in `least`, an index has single elements. `cost` is that of one element.
+    values than in `least`, an index has single elements. `cost` is that of one element, besides that of
+    `lines` from behind the second cache.
     """
 
     width: int = 1
@@ -93,6 +94,7 @@ class Candidate:
     order: tuple[str, ...] = ()
     packed: Panels | None = None
     cost: float = 0.0
+    lines: float = 0.0
     streams: bool = False
     interleaves: bool = True
     least: Mapping[str, int] = field(default_factory=dict[str, int])

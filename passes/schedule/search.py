@@ -157,6 +157,7 @@ def _best(
     if pick is not None:
         return pick(accesses, priced)
     best = _worth_its_code(accesses, machine, priced)
+    best = best and replace(best, cost=best.cost - best.lines)
     if best is not None and best.fold is not None and accesses.has_unlike_bounds(best.fold):
         # A few elements from anywhere are as soon added one by one.
         return best if best.cost < _plain(accesses, machine).cost else None
@@ -168,12 +169,12 @@ def with_lines(accesses: Accesses, found: Iterable[Candidate], machine: CpuMachi
     stand first, bring in far more of them."""
     for each in sorted(found, key=lambda each: each.cost)[:WITH_LINES]:
         lines = cost_of_order(accesses, each, machine)
-        yield replace(each, cost=each.cost + lines)
+        yield replace(each, cost=each.cost + lines, lines=lines)
         if each.packed is not None:
             plain = replace(each, packed=None)
             fewer = cost_of_order(accesses, plain, machine)
             if fewer < GAIN * lines:
-                yield replace(plain, cost=cost(accesses, plain, machine) + fewer)
+                yield replace(plain, cost=cost(accesses, plain, machine) + fewer, lines=fewer)
 
 
 def _worth_its_code(accesses: Accesses, machine: CpuMachine, found: Sequence[Candidate]) -> Candidate | None:
