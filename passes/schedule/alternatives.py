@@ -22,9 +22,6 @@ from tadc.passes.schedule.plans import NestPlan, plan_in_chain, plan_in_sweep
 from tadc.passes.schedule.search import Pick
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 
-MOST = 2
-"""A candidate that is to cost so many times as much as the cheapest is not looked at."""
-
 LEFT_OUT = Stream, Prefetch, Interleave, Transpose, Peel
 """The steps without which there are the same elements, in the same order of sums."""
 
@@ -126,9 +123,7 @@ def _left_out(steps: Steps) -> Iterator[Alternative]:
 
 def _in_order(priced: Iterable[Candidate], chosen: Candidate | None) -> Iterator[Candidate]:
     """Candidates as they are worth trying: the cheapest of each kind, by turns with the next of any."""
-    found = sorted(priced, key=lambda each: each.cost)
-    most = MOST * min((each.cost for each in found[:1]), default=0)
-    near = [each for each in found if each.cost <= most]
+    near = sorted(priced, key=lambda each: each.cost)
     firsts = {_kind(each): each for each in reversed(near)}
     kinds = sorted(firsts.values(), key=lambda each: each.cost)
     kinds += [replace(each, packed=None, cost=0.0) for each in kinds if each.packed]

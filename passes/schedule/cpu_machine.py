@@ -66,6 +66,8 @@ class CpuMachine(Machine):
     """A line from behind the second cache, that the processor sees coming."""
     scattered_lines: int = 8
     """So many lines more does one cost that it does not see coming."""
+    next_lines: int = 4
+    """What is fewer lines further on is seen as the next of one stream."""
 
     broadcast: float = 0.75
     """One element for all lanes."""

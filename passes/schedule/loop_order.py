@@ -23,10 +23,6 @@ GAIN = 0.75
 """What part of the lines another order may need at most to be preferred to that of the indices."""
 
 
-NEXT = 4
-"""What is fewer lines further on is seen as the next of one stream."""
-
-
 @dataclass(frozen=True)
 class _Stream:
     """A tensor that tiles read or write: strides in elements by index, a large one where it is no number.
@@ -63,7 +59,7 @@ class _Stream:
                 runs += stride * steps
             else:
                 rows *= steps + 1
-                far *= steps + 1 if stride * width >= NEXT * line else 1
+                far *= steps + 1 if stride * width >= self.machine.next_lines * line else 1
                 apart = math.gcd(apart, stride * width)
         # Places begin at any multiple of what all distances have in common.
         run = (runs * width + line - math.gcd(apart, runs * width)) / line
