@@ -15,9 +15,6 @@ from tadc.passes.where import AtRows, Inline, Merge, OnTape, WhereStep
 ROWS = 8
 """Maps that did not run together are tried with so many rows at a time: a vector, or a part of one."""
 
-TIMES = 2, 0.5, 4, 0.25
-"""So many times the rows of maps that run together, or the steps between states, are tried."""
-
 Places = tuple[WhereStep, ...]
 
 
@@ -35,9 +32,9 @@ def _instead(step: WhereStep) -> Iterator[Places]:
     """What may stand in the place of a step: nothing, or the same for more or less."""
     match step:
         case AtRows(rows=rows) if rows > 1:
-            yield from ((replace(step, rows=int(rows * times)),) for times in TIMES if rows * times >= 1)
+            yield from ((replace(step, rows=other),) for other in (2 * rows, rows // 2))
         case OnTape(block=block):
-            yield from ((replace(step, block=int(block * times)),) for times in TIMES if block * times >= 1)
+            yield from ((replace(step, block=other),) for other in (2 * block, block // 2) if other)
         case Merge(tensors=tensors) if len(tensors) > 2:
             yield from ((Merge(tuple(t for t in tensors if t != each)),) for each in tensors)
         case _:
