@@ -10,10 +10,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.nest.squares import TOGETHER
 from tadc.passes.where import AtRows, Inline, Merge, OnTape, WhereStep
 
-ROWS = 8
-"""Maps that did not run together are tried with so many rows at a time: a vector, or a part of one."""
+ROWS = 2 * TOGETHER
+"""Maps that did not run together are tried with so many rows at a time: short vectors of two blocks."""
 
 Places = tuple[WhereStep, ...]
 
