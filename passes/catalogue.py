@@ -59,6 +59,7 @@ from tadc.passes.rewrites.scattered_sums import with_scattered_sums
 from tadc.passes.rewrites.separate_sums import separate_contractions
 from tadc.passes.rewrites.sparse_products import with_sparse_products
 from tadc.passes.rewrites.split_indices import split_divided_indices
+from tadc.passes.rewrites.step_states import with_step_states
 from tadc.passes.rewrites.stored_values import store_values
 from tadc.passes.rewrites.sums_over_steps import with_sums_over_steps
 from tadc.passes.rewrites.vanishing import without_vanishing
@@ -188,6 +189,7 @@ class Materialize(TermPass):
     mode: str = word_option("auto", "auto, always or never")
     limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)")
     keeps: bool = flag_option("tensors of no argument are kept from call to call")
+    states: bool = flag_option("what a derivative needs of long steps is a state of the recurrence")
 
     def rewrite(self, program: Program) -> Program:
         """Materialise; raises Refused for another mode."""
@@ -197,6 +199,9 @@ class Materialize(TermPass):
         if self.values:
             return stored_for_values(program, self.mode, limit, self.keeps)
         active = active_tensors(program, self.wrt or program.differentiable())
+        if self.states and self.mode != "never":
+            program = with_step_states(program, active, limit)
+            active = active_tensors(program, self.wrt or program.differentiable())
         return stored_for_derivative(program, active, self.mode, limit)
 
 

@@ -63,6 +63,19 @@ def with_kept_values(program: Program, wrt: Collection[str]) -> KeptProgram:
     return KeptProgram(replace(program, definitions=tuple(made)), values)
 
 
+def reductions_of_steps(definition: Definition) -> list[Term]:
+    """The reductions that elements of a recurrence are, whose values a derivative reads there."""
+    if definition.order is None:
+        return []
+    leaves = list(reachable([definition.body], lambda t: t.below if isinstance(t, Guard) else ()))
+    found = [t for t in leaves if isinstance(t, Reduce) and t.kind != "sum" and t.type == definition.type]
+    return [
+        t
+        for t in found
+        if all(t is other or t not in reachable([other]) for other in leaves if not isinstance(other, Guard))
+    ]
+
+
 def _is_table(definition: Definition) -> bool:
     return definition.order is not None and len(definition.order.terms) > 1
 

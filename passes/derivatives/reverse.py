@@ -38,7 +38,7 @@ from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.carried_cotangents import Carried
 from tadc.passes.derivatives.derivative_table import STEEP, cotangents
 from tadc.passes.derivatives.formula_slopes import is_short
-from tadc.passes.derivatives.kept_values import KeptProgram, Values, with_kept_values
+from tadc.passes.derivatives.kept_values import KeptProgram, Values, reductions_of_steps, with_kept_values
 from tadc.passes.derivatives.open_roots import OpenRoots, with_open_roots
 from tadc.passes.derivatives.reduction_rules import RULES
 from tadc.passes.derivatives.slopes import CotangentAlgebra
@@ -295,9 +295,10 @@ class ReverseMode:
     def reads(self, definition: Definition, at: Sequence[Affine]) -> dict[int, Term]:
         """Reads of tensors by the terms whose values they hold, of a definition at some indices."""
         terms, mapping = self.program.terms, definition.at(at)
+        held = {**self.values.get(definition.name, {}), definition.name: reductions_of_steps(definition)}
         return {
             terms.substitute(value, mapping).number: terms.read(name, at, self.types[name])
-            for name, values in self.values.get(definition.name, {}).items()
+            for name, values in held.items()
             for value in values
         }
 

@@ -9,8 +9,8 @@ sizes, it is asked at the place where the tensor is read.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from tadc.frontend.conditions import NEGATED
@@ -59,13 +59,15 @@ _KEPT = (
 class _TensorRange:
     """The values of a tensor: of each element, and of those where rows on its indices and on sizes hold.
 
-    `filled` is for rows that say that domains have points, `numbers` for these and others.
+    `filled` is for rows that say that domains have points, `numbers` for these and others; `parts` of a
+    recurrence for elements whose index at some place is a number.
     """
 
     values: ValueInterval
     indices: tuple[str, ...] = ()
     filled: tuple[Domain, ValueInterval] = ((), ANY)
     numbers: tuple[Domain, ValueInterval] = ((), ANY)
+    parts: tuple[tuple[int, int, ValueInterval], ...] = ()
 
 
 class ValueRanges:
@@ -99,7 +101,8 @@ class ValueRanges:
         assert self.program is not None
         facts = self.program.facts(definition)
         if definition.order is not None:
-            return _TensorRange(self._kept(definition, facts))
+            kept = self.tensors[definition.name] = _TensorRange(self._kept(definition, facts))
+            return replace(kept, parts=tuple(self._parts(definition, facts)))
         # A walk of its own: `plain` may be on its way to a read of this tensor.
         values = _RangeWalk(self).visit(definition.body, facts)
         names = frozenset(definition.indices).union(self.program.sizes)
@@ -108,7 +111,7 @@ class ValueRanges:
             asking = _RangeWalk(self, names, numbers)
             found = asking.visit(definition.body, facts)
             asked.append((tuple(asking.rows), found) if found != values else ((), ANY))
-        return _TensorRange(values, definition.indices, *asked)
+        return _TensorRange(values, definition.indices, asked[0], asked[1])
 
     def _kept(self, definition: Definition, facts: Domain) -> ValueInterval:
         """Values that the body has if the elements that it reads have them."""
@@ -118,6 +121,17 @@ class ValueRanges:
             if found.low >= tried.low and found.finite >= tried.finite and found.is_nonzero >= tried.nonzero:
                 return found
         return ANY
+
+    def _parts(self, definition: Definition, facts: Domain) -> Iterator[tuple[int, int, ValueInterval]]:
+        """The values of elements that the body tells apart by an index that is a number."""
+        body = definition.body
+        while isinstance(body, Guard) and len(body.conditions) == 1 and body.conditions[0].equality:
+            for place, index in enumerate(definition.indices):
+                number = body.conditions[0].form.solved(index)
+                if number is not None and number.is_constant:
+                    found = _RangeWalk(self).visit(body.then, facts + body.conditions)
+                    yield place, number.constant, found
+            body = body.otherwise
 
 
 @dataclass
@@ -207,6 +221,9 @@ class _RangeWalk:
             at = dict(zip(tensor.indices, read.indices, strict=False))
             rows = [row.substitute(at) for row in rows]
             if rows and self.hold(rows, facts, numbers <= self.numbers):
+                found = found.met(values)
+        for place, number, values in tensor.parts:
+            if read.indices[place] == Affine.const(number):
                 found = found.met(values)
         return found
 

@@ -64,7 +64,9 @@ def tensors(options: Options, values: bool = False) -> TermPass:
 
     limit = -1 if options.memory_limit is None else options.memory_limit
     wrt = [] if values else list(options.wrt or ())
-    return Materialize(wrt, values, options.materialize, limit, not options.backend.launches_kernels)
+    cpu = not options.backend.launches_kernels
+    states = cpu and not values and options.reverse == "store"
+    return Materialize(wrt, values, options.materialize, limit, cpu, states)
 
 
 def cancel_deltas(state: Compilation) -> None:

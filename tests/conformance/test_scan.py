@@ -66,6 +66,48 @@ def _(x: Array, W: Array, U: Array) -> Array:
     return jax.lax.scan(step, jnp.zeros(3), x)[1]
 
 
+LSTM = """
+    x: f64[3, 4, 9]
+    u: f64[4, 9, 9]
+    scan{2*t + k} f[t: 3, k: 2, i: 9] = if {k = 0} then (
+        sigmoid(x[t, 1, i] + if {t >= 1} then (sum{j} (u[1, i, j]*f[t - 1, 1, j])) else (0))
+            * (if {t >= 1} then (f[t - 1, 0, i]) else (0))
+        + sigmoid(x[t, 0, i] + if {t >= 1} then (sum{j} (u[0, i, j]*f[t - 1, 1, j])) else (0))
+            * tanh(x[t, 2, i] + if {t >= 1} then (sum{j} (u[2, i, j]*f[t - 1, 1, j])) else (0))) else (
+        sigmoid(x[t, 3, i] + if {t >= 1} then (sum{j} (u[3, i, j]*f[t - 1, 1, j])) else (0))*tanh(f[t, 0, i]))
+    """
+
+
+@case("a cell of a long short-term memory", LSTM, x=(3, 4, 9), u=(4, 9, 9), order=2)
+def _(x: Array, u: Array) -> Array:
+    def step(state: Array, row: Array) -> tuple[Array, Array]:
+        a = row + u @ state[1]
+        keep, add, out = (jax.nn.sigmoid(a[n]) for n in (1, 0, 3))
+        cell = keep * state[0] + add * jnp.tanh(a[2])
+        state = jnp.stack([cell, out * jnp.tanh(cell)])
+        return state, state
+
+    return jax.lax.scan(step, jnp.zeros((2, 9)), x)[1]
+
+
+NORMED = """
+    x: f64[4, 9]
+    u: f64[9, 9]
+    let scan{-t} h[t: 4, i: 9] = if {t = 3} then (x[3, i]) else (
+        (x[t, i] + sum{j} (u[i, j]*h[t + 1, j])) / sqrt(1 + sum{j} (h[t + 1, j]**2)))
+    f[t: 4] = logsumexp{i: 9} (h[t, i])
+    g[i: 9] = h[0, i]
+    """
+
+
+@case("states that are divided by their length", NORMED, x=(4, 9), u=(9, 9), order=2)
+def _(x: Array, u: Array) -> dict[str, Array]:
+    rows = [x[3]]
+    for t in (2, 1, 0):
+        rows.insert(0, (x[t] + u @ rows[0]) / jnp.sqrt(1 + (rows[0] ** 2).sum()))
+    return {"f": jax.nn.logsumexp(jnp.stack(rows), axis=1), "g": rows[0]}
+
+
 @case(
     "leapfrog on a ring, positions and velocities as components",
     """
