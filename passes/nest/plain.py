@@ -9,6 +9,7 @@ from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.blocks import BlockNames, index_arrays, indices_bound
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
+from tadc.passes.nest.late_terms import with_late_terms
 from tadc.passes.nest.loop_bounds import around
 from tadc.passes.nest.nest import At, Body, Compute, Nest, Store
 from tadc.passes.nest.point_loops import loops_in_order
@@ -29,7 +30,7 @@ def plain_nest(function: MapFunction, map: Map) -> Nest:
     Tensors are those that the map reads, as the function names them, then those that it computes. Raises
     Unbounded or EliminationLimit where the order of a recurrence gives no loops.
     """
-    made = map.names
+    map, made = with_late_terms(map), map.names
     used = {*index_arrays(map.body), *map.read} - set(made)
     read = tuple(tensor for name, tensor in function.tensors().items() if name in used)
     at = tuple(Affine.var(index) for index in map.indices)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import tadc
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
@@ -67,3 +69,14 @@ def test_of_many_cases_what_is_known_is_less_but_true() -> None:
     found = recurrence_of(item)
     assert found is not None
     assert found.ordered == ("i",)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["sum{k}_1^(min [2; t]) (a[k - 1]*y[t - k]) + x[t]", "x[t] - sum{k}_1^(min [2; t]) (-a[k - 1]*y[t - k])"],
+)
+def test_a_short_sum_begins_with_what_is_added_and_ends_with_the_last_step(body: str) -> None:
+    """(1 + 2**53) - 1 is 2**53 - 1; adding up from the last step on, it would be 2**53."""
+    f = tadc.function(f"x: f64[4]; a: f64[2]; scan{{t}} y[t: 4] = {body}")
+    found = f([1.0, 2.0, 1.0, 0.0], [-1.0, 2.0**53])
+    np.testing.assert_array_equal(found[:3], [1, 1, 2.0**53 - 1])

@@ -1,4 +1,4 @@
-"""What a derivative needs of the steps of a recurrence is a state: what that saves, and where there is none."""
+"""What a derivative needs of the steps of a recurrence is a state: what that saves, and where none is."""
 
 from __future__ import annotations
 
