@@ -10,13 +10,13 @@ becomes
 
 Rows of a few elements fill no vector, so lanes are rows, and elements of one place in them are side by side
 in memory then. What nobody but the maps of a chain reads may have any order; of what others have, a chain may
-read a copy.
+read a copy. So of a recurrence `t[i, k]` along k, whose lanes are i: each step is a row, `t[k, i]`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
@@ -26,6 +26,7 @@ from tadc.passes.maps.blocks import BlockNames, Renaming, with_reads
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, TensorDecl
 from tadc.passes.maps.memory_of_tensors import chains_in
+from tadc.passes.maps.recurrence import recurrence_of
 from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.plans import plan_in_chain
@@ -43,6 +44,7 @@ def with_rows_last(function: MapFunction, machine: CpuMachine, where: Where) -> 
         return _as_given(function, where)
     if function.sizes or not machine.vector_bytes:
         return function
+    function = _with_steps_first(function, machine, where)
     for number in dict.fromkeys(item.marks.chain for item in function.maps):
         chain = _Chain(function, number, machine)
         if not chain.has_rows:
@@ -65,6 +67,56 @@ def with_rows_last(function: MapFunction, machine: CpuMachine, where: Where) -> 
     return function
 
 
+def _with_steps_first(function: MapFunction, machine: CpuMachine, where: Where) -> MapFunction:
+    """The function, where recurrences in between have the elements of a step side by side, if nothing that
+    stands beside them has the steps of a row side by side."""
+    orders = {
+        item.name: (item, order)
+        for item in function.maps
+        if item.order is not None and _may_turn(item, function)
+        if (order := _steps_first(item, machine)) is not None
+    }
+    while orders:
+        beside = {name for item in function.maps for name in _beside_rows(item, orders)}
+        if beside.isdisjoint(orders):
+            break
+        orders = {name: found for name, found in orders.items() if name not in beside}
+    for item, order in orders.values():
+        where.note(RowsLast(item.name, tuple(item.indices[n] for n in order)))
+        now = next(each for each in function.maps if each.name == item.name)
+        function = turned(function, now, order)
+    return function
+
+
+def _steps_first(item: Map, machine: CpuMachine) -> tuple[int, ...] | None:
+    """The order of indices in which those of steps are in front, if the last is one and another fills a
+    vector; None of another recurrence."""
+    found = recurrence_of(item)
+    if found is None or found.order is not None or item.indices[-1] not in found.ordered:
+        return None
+    rest = [n for n, index in enumerate(item.indices) if index not in found.ordered]
+    lanes = machine.vector_bytes // min(ELEMENT[tensor.type] for tensor in item.tensors)
+    if not rest or len(item.tensors) > 1 or item.extents[rest[-1]].constant < lanes:
+        return None
+    return (*map(item.indices.index, found.ordered), *rest)
+
+
+def _beside_rows(item: Map, orders: Mapping[str, tuple[Map, tuple[int, ...]]]) -> Iterator[str]:
+    """The recurrences that a map makes or reads beside other tensors with the same indices, in rows."""
+    loads = [(load.tensor, load.at) for load in item.loads()]
+    made = [(name, tuple(map(Affine.var, item.indices))) for name in item.names]
+    for tensor, at in (*made, *loads) if item.indices else loads:
+        if tensor in orders:
+            *batch, step = (form.variables for form in at)
+            others = (there for name, there in (*made, *loads) if name not in orders and len(there) > 1)
+            if any(
+                not step.isdisjoint(there[-1].variables)
+                and any(not names.isdisjoint(form.variables) for names in batch for form in there[:-1])
+                for there in others
+            ):
+                yield tensor
+
+
 def _as_given(function: MapFunction, where: Where) -> MapFunction:
     """The function where tensors have the orders that steps say, and maps read the copies."""
     for step in where.wanted(RowsLast) or ():
@@ -73,7 +125,7 @@ def _as_given(function: MapFunction, where: Where) -> MapFunction:
         if step.tensor in where.formulas:
             continue
         if item is None or not _may_turn(item, function):
-            text = f"`{step.tensor}` is no tensor in between, or a recurrence, or set in place"
+            text = f"`{step.tensor}` is no tensor in between, or set in place"
             where.refuse(step, text, LEAVE_OUT)
         if sorted(step.indices) != sorted(item.indices):
             help = f"write `order {step.tensor} {', '.join(to_last(item.indices))}`"
@@ -96,7 +148,7 @@ def _may_turn(item: Map, function: MapFunction) -> bool:
     """Whether what a map computes may have another order of indices: nothing outside of the maps has it."""
     in_place = (name for m in function.maps if m.marks.in_place for name in m.read)
     marks = replace(item.marks, chain=None, rows=0, row=0, kept=False)
-    is_plain = marks == Marks() and not item.marks.at_sum and item.order is None and keyed_map(item) is None
+    is_plain = marks == Marks() and not item.marks.at_sum and keyed_map(item) is None
     return is_plain and {*function.results, *in_place}.isdisjoint(item.names)
 
 

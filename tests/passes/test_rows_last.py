@@ -52,3 +52,26 @@ y[n: N, a: 3] = sum{e, k: 3: tet[e, k + 1] = n} (sum{b: 3} (w[e, a, b]*r[e, k, b
     expected = np.zeros((7, 3))
     np.add.at(expected, tet[:, 1:], np.einsum("eab,ekb->eka", w, r))
     np.testing.assert_allclose(tadc.compile(f)(tet, w, r), expected)
+
+
+POLYNOMIALS = """x: f64[N]; c: f64[9]
+let scan{k} t[i: N, k: 9] = if {k = 0} then (1) else (
+    if {k = 1} then (x[i]) else (2*x[i]*t[i, k - 1] - t[i, k - 2]))
+f[i] = sum{k} (c[k]*t[i, k])"""
+
+
+def test_the_steps_of_a_recurrence_in_between_are_rows() -> None:
+    """Lanes are points, side by side in each step; beside other rows steps stay where they are."""
+    f = tadc.function(POLYNOMIALS, sizes={"N": 100})
+    loops = tadc.value_and_vjp(f).lower().as_text("loops")
+    assert "memref<9x100xf64>" in loops
+    assert "memref<100x9xf64>" not in loops
+    random = np.random.default_rng(0)
+    x, c, df = random.uniform(-1, 1, 100), random.random(9), random.random(100)
+    found = tadc.value_and_vjp(f)(x, c, df)
+    series = np.polynomial.Chebyshev(c)
+    np.testing.assert_allclose(found.f, series(x))
+    np.testing.assert_allclose(found.dx, df * series.deriv()(x))
+    np.testing.assert_allclose(found.dc, df @ np.polynomial.chebyshev.chebvander(x, 8))
+    text = POLYNOMIALS.replace("(c[k]*", "(y[i, k]*").replace("c: f64[9]", "y: f64[N, 9]")
+    assert "memref<100x9xf64>" in tadc.function(text, sizes={"N": 100}).lower().as_text("loops")
