@@ -22,13 +22,13 @@ def with_late_terms(item: Map) -> Map:
     """A recurrence whose short sums over its own elements begin with what is added to them."""
     if item.order is None:
         return item
-    steps = _Steps(item.name, item.order, item.indices)
+    steps = _OwnSums(item.name, item.order, item.indices)
     body = steps.block(item.body)
     return item if body == item.body else replace(item, body=body)
 
 
 @dataclass(frozen=True)
-class _Steps:
+class _OwnSums:
     """The steps of the recurrence of a tensor."""
 
     tensor: str
@@ -90,7 +90,11 @@ class _Steps:
         if fold.kind != "sum" or len(fold.indices) != 1 or len(fold.body.gives) != 1 or fold.loop != "seq":
             return None
         (index,) = fold.indices
-        own = [row.form for row in fold.rows if row.form.variables == frozenset(fold.indices) and not row.equality]
+        own = [
+            row.form
+            for row in fold.rows
+            if row.form.variables == frozenset(fold.indices) and not row.equality
+        ]
         low = [-f.constant for f in own if f == Affine.var(index) + f.constant]
         high = [f.constant for f in own if f == f.constant - Affine.var(index)]
         if not low or not high or min(high) - max(low) >= WRITTEN_OUT:
