@@ -1,7 +1,7 @@
 """Elements of a recurrence that the next steps read, kept in registers.
 
 A loop that stores element i of a buffer and loads elements i - 1, i - 2, … of it waits for memory at each
-step, as LLVM carries the last of them alone.
+step, as LLVM carries the last of them alone, and none that is scattered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _MOST = 4
 def carry(module: ir.Module, *, in_windows: bool = False) -> None:
     """Carry the last elements through the innermost loops of a module that run from 0, in place.
 
-    Only those of buffers of the last steps, `in_windows`: of others LLVM carries the last one.
+    Only those of buffers of the last steps, `in_windows`, and what is scattered: of others LLVM carries the
+    last one.
     """
     loops: list[Any] = []
 
@@ -37,36 +38,67 @@ def carry(module: ir.Module, *, in_windows: bool = False) -> None:
 def _carry(loop: Any, in_windows: bool) -> None:
     block = loop.regions[0].blocks[0]
     own = list(block.operations)
-    stores = [o for o in own if o.operation.name == "memref.store"]
+    stores = [o.operation for o in own if o.operation.name in _LOADS]
     if len(stores) != 1 or _constant(loop.operands[0]) != 0 or _constant(loop.operands[2]) != 1:
         return
-    value, buffer, *places = stores[0].operation.operands
-    stored = _form(places[0], block.arguments[0]) if len(places) == 1 else None
-    if stored is None or (in_windows and not stored.rows):
+    store = _access(stores[0])
+    moving = [n for n, place in enumerate(store.places) if _form(place, block.arguments[0]) is not None]
+    stored = _form(store.places[moving[0]], block.arguments[0]) if len(moving) == 1 else None
+    if stored is None or (in_windows and not stored.rows and not store.lanes):
         return
-    loads = _loads(block, buffer)
-    distances = [
-        None if load is None else _distance(_form(load.operands[1], block.arguments[0]), stored)
-        for load in loads or [None]
-    ]
+    loads = _loads(block, store.buffer, _LOADS[stores[0].name])
+    distances: list[int | None] = []
+    for load in loads or [None]:
+        found = None if load is None else _access(load)
+        is_same = found is not None and found.beside(moving[0]) == store.beside(moving[0])
+        place = _form(found.places[moving[0]], block.arguments[0]) if found is not None and is_same else None
+        distances.append(_distance(place, stored))
     known = [d for d in distances if d is not None and 0 < d <= _MOST]
     if len(known) < len(distances):
         return
-    _rebuild(loop, value, dict(zip(loads, known, strict=True)))
+    _rebuild(loop, store.value, dict(zip(loads, known, strict=True)))
 
 
-def _loads(block: Any, buffer: Any) -> list[Any]:
+#: What loads what these store.
+_LOADS = {"memref.store": "memref.load", "vector.scatter": "vector.gather"}
+
+
+class _Access(NamedTuple):
+    """A buffer, a place for each of its axes, the lanes and the mask of a vector, and what is stored."""
+
+    buffer: Any
+    places: tuple[Any, ...]
+    lanes: tuple[Any, ...] = ()
+    value: Any = None
+
+    def beside(self, axis: int) -> list[Any]:
+        """What is the same for elements along one axis."""
+        return [*(place for n, place in enumerate(self.places) if n != axis), *self.lanes]
+
+
+def _access(op: Any) -> _Access:
+    operands = list(op.operands)
+    match op.name:
+        case "memref.store":
+            return _Access(operands[1], tuple(operands[2:]), (), operands[0])
+        case "memref.load":
+            return _Access(operands[0], tuple(operands[1:]))
+        case _:
+            return _Access(operands[0], tuple(operands[1:-3]), tuple(operands[-3:-1]), operands[-1])
+
+
+def _loads(block: Any, buffer: Any, kind: str) -> list[Any]:
     """The loads of a buffer in a block and in what is nested in it; one None if there is another loop."""
     found: list[Any] = []
     for op in block.operations:
         operation = op.operation
-        if operation.name == "memref.load" and operation.operands[0] == buffer:
+        if operation.name == kind and operation.operands[0] == buffer:
             found.append(operation)
         elif operation.name in {"scf.for", "scf.while", "scf.parallel"}:
             return [None]
         for region in operation.regions:
             for inner in region.blocks:
-                found += _loads(inner, buffer)
+                found += _loads(inner, buffer, kind)
     return [None] if any(load is None for load in found) else found
 
 
@@ -120,7 +152,10 @@ def _rebuild(loop: Any, value: Any, loads: dict[Any, int]) -> None:
     """A loop made anew, with the last elements as arguments."""
     count = max(loads.values())
     before = ir.InsertionPoint(loop)
-    attributes = {"value": ir.FloatAttr.get(value.type, 0.0)}
+    is_vector = isinstance(value.type, ir.VectorType)
+    scalar = ir.FloatAttr.get(value.type.element_type if is_vector else value.type, 0.0)
+    zeros = ir.DenseElementsAttr.get_splat(value.type, scalar) if is_vector else scalar
+    attributes = {"value": zeros}
     zero = ir.Operation.create("arith.constant", [value.type], [], attributes, ip=before).result
     operands = [*loop.operands, *[zero] * count]
     types = [value.type] * count

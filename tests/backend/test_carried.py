@@ -49,6 +49,24 @@ def test_downwards(size: int) -> None:
     np.testing.assert_allclose(f.compiled_fused().kernel([x])[0], wanted, rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_lanes_of_a_batch_are_carried(name: str) -> None:
+    """Elements that are scattered, as lanes are rows, are gathered from no more than four steps back."""
+    body = CASES[name].replace("x[i", "x[n, i").replace("a[i", "a[n, i").replace("y[i", "y[n, i")
+    f = tadc.function(f"x: f64[19, 9]; a: f64[19, 9]; scan{{i}} y[n: 19, i: 9] = {body}")
+    x, a = 0.5 * np.random.default_rng(0).standard_normal((2, 19, 9))
+    wanted = [expected(name, *rows) for rows in zip(x, a, strict=True)]
+    np.testing.assert_allclose(tadc.compile(f)(x=x, a=a), wanted, rtol=1e-13, atol=1e-14)
+    text = f.lower().as_text("loops")
+    own, all = (text.count(gather) for gather in ("vector.gather %y", "vector.gather"))
+    assert own
+    with ir.Context():
+        module = ir.Module.parse(text)
+        carry(module, in_windows=True)
+        assert module.operation.verify()
+        assert str(module).count("vector.gather") == (all if name == "2, 6" else all - own)
+
+
 LOOP = """
 func.func @k(%b: memref<9xf64>, %o: memref<9xf64>) {{
   %zero = arith.constant 0 : index
