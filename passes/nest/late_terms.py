@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, uses, with_blocks
-from tadc.passes.maps.map import Applied, Block, Fold, Let, Map, blocks_of, factors
+from tadc.passes.maps.map import Applied, Block, Choice, Constant, Fold, Let, Map, Value, blocks_of, factors
 from tadc.passes.terms.costs import WRITTEN_OUT
 
 
@@ -52,17 +52,32 @@ class _OwnSums:
         value = let.value
         if not isinstance(value, Applied) or value.function not in ("add", "sub"):
             return None
-        for place, name in enumerate(value.operands):
-            fold, other = lets.get(name), value.operands[1 - place]
-            if fold is None or used[name] > 1 or not isinstance(fold.value, Fold) or fold.value.first:
+        is_less = value.function == "sub"
+        for name, other in zip(value.operands, reversed(value.operands), strict=True):
+            found = lets.get(name)
+            if found is None or used[name] > 1 or (is_less and name == value.operands[0]):
                 continue
-            if fold.value.type != value.type or not self.is_short(fold.value) or self.waits(other, lets):
-                continue
-            if value.function == "sub" and place == 0:
-                continue
-            del lets[name]
-            made = replace(fold.value, first=(other,))
-            return Let(let.names, _negated(made) if value.function == "sub" else made, let.place)
+            made = self.going_on(found.value, other, is_less)
+            if made is not None and made.type == value.type and not self.waits(other, lets):
+                del lets[name]
+                return Let(let.names, made, let.place)
+        return None
+
+    def going_on(self, value: Value, start: str, is_less: bool) -> Fold | Choice | None:
+        """A short sum, or its negative, that goes on from a value, where it is computed at all; None for
+        another value."""
+        match value:
+            case Fold(first=()) if self.is_short(value):
+                return replace(_negated(value) if is_less else value, first=(start,))
+            case Choice(then=Block(lets=lets, gives=(then,)), otherwise=Block(gives=(none,)) as otherwise):
+                zero = next((let.value for let in otherwise.lets if let.names == (none,)), None)
+                if lets and lets[-1].names == (then,) and isinstance(zero, Constant) and zero.value == 0:
+                    made = self.going_on(lets[-1].value, start, is_less)
+                    if made is not None:
+                        going = Block((*lets[:-1], replace(lets[-1], value=made)), (then,))
+                        return replace(value, then=going, otherwise=Block((), (start,)))
+            case _:
+                pass
         return None
 
     def waits(self, name: str, lets: dict[str, Let]) -> bool:
@@ -76,8 +91,8 @@ class _OwnSums:
         )
 
     def is_short(self, fold: Fold) -> bool:
-        """Whether a sum has few terms, and reads elements of several steps."""
-        return self.last_of(fold) is not None and any(k for k in self.back(fold))
+        """Whether a sum has few terms, and reads the recurrence."""
+        return self.last_of(fold) is not None and bool(self.back(fold))
 
     def back(self, fold: Fold) -> Collection[int]:
         """By how many steps more each read of the recurrence is back at the next value of the index."""

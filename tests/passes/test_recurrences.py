@@ -73,7 +73,11 @@ def test_of_many_cases_what_is_known_is_less_but_true() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["sum{k}_1^(min [2; t]) (a[k - 1]*y[t - k]) + x[t]", "x[t] - sum{k}_1^(min [2; t]) (-a[k - 1]*y[t - k])"],
+    [
+        "sum{k}_1^(min [2; t]) (a[k - 1]*y[t - k]) + x[t]",
+        "x[t] - sum{k}_1^(min [2; t]) (-a[k - 1]*y[t - k])",
+        "x[t] + if {t >= 1} then (sum{k}_1^(min [2; t]) (a[k - 1]*y[t - k])) else (0)",
+    ],
 )
 def test_a_short_sum_begins_with_what_is_added_and_ends_with_the_last_step(body: str) -> None:
     """(1 + 2**53) - 1 is 2**53 - 1; adding up from the last step on, it would be 2**53."""
