@@ -94,7 +94,7 @@ class _Moved:
 class _Steps:
     """The states of one recurrence: `states` are found so far, under the guards that they stand under.
 
-    Until all are known, the state n is read as the element n of a tensor that no program has.
+    Until all are known, the state n is read as an element of a tensor that no program has.
     """
 
     program: Program
@@ -155,7 +155,8 @@ class _Steps:
 
     def state(self, number: int) -> Read:
         """What stands for a read of a state until all are known."""
-        return self.terms.read("?state", [Affine.const(number)], self.definition.type)
+        own = [Affine.const(number), *self.definition.own]
+        return self.terms.read("?state", own, self.definition.type)
 
     def branch(self, term: Term, first: int = 0, *, is_value: bool) -> tuple[Term, list[Term]]:
         """A term that is evaluated under certain guards with reads of its states, and these; the number of

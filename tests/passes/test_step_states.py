@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tadc
@@ -31,6 +32,14 @@ x: f64[T, B, H]
 u: f64[H, H]
 scan{t} h[t: T, n: B, i: H] = tanh(x[t, n, i] + if {t >= 1} then (sum{j} (u[i, j]*h[t - 1, n, j])) else (0))
 """
+OVER_STATES = """
+size T
+x: f64[H]
+u: f64[H, H]
+let scan{t} h[t: T, i: H] = if {t = 0} then (x[i]) else (
+    sigmoid(tanh(sum{j} (u[i, j]*h[t - 1, j])) - logsumexp{j} (u[i, j] + h[t - 1, j])))
+y[i: H] = h[T - 1, i]
+"""
 SIZES = {"T": 8, "B": 3, "H": 32}
 
 
@@ -47,3 +56,14 @@ def test_what_is_told_by_the_value_or_has_no_room_is_no_state() -> None:
     gru = tadc.function(GRU)
     assert "h_steps" in str(tadc.vjp(gru))
     assert "h_steps" not in str(tadc.vjp(gru, memory_limit=1 << 20))
+
+
+def test_a_state_may_be_over_others_alone() -> None:
+    """The difference of two states has a value for each element, as they have."""
+    f = tadc.function(OVER_STATES, sizes={"T": 4, "H": 16})
+    random = np.random.default_rng(0)
+    given = random.random(16), random.random((16, 16)), random.random(16)
+    with_states, without = tadc.vjp(f), tadc.vjp(f, memory_limit=1 << 30)
+    assert str(with_states) != str(without)
+    for found, expected in zip(with_states(*given), without(*given), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
