@@ -21,7 +21,7 @@ from bench.spellings import spellings
 from bench.workloads import WORKLOADS
 
 ROOT = Path(__file__).parents[2]
-EACH = 12
+EACH = 6
 
 
 @pytest.mark.one_in(8)
