@@ -122,6 +122,11 @@ SWITCHES = [
         "`x**k` for an index k is a product",
         {"catalogue:powers_as_products": _unchanged},
     ),
+    Switch(
+        "states of steps",
+        "what derivatives need of a long step is kept",
+        {"catalogue:with_step_states": lambda found: lambda program, *given: program},
+    ),
     Switch("row products", "what a row divides by is shared", {"catalogue:with_row_products": _unchanged}),
     Switch(
         "reciprocals",

@@ -132,6 +132,10 @@ class _Recomputed:
         self.largest = max(map(about, shapes), default=0)
         self.types = {t.type for t in (*program.arguments, *program.definitions)}
         self.compared = _compared(program.definitions)
+        self.same: set[str] = set()
+        for definition in self.program.definitions:
+            if tensors_read([definition.body]) <= self.same:
+                self.same.add(definition.name)
         self.uses: dict[str, list[int]] = {d.name: [] for d in self.program.definitions if self.is_large(d)}
         stepped = [d.body for d in self.program.definitions if d.order is not None]
         self.in_steps = tensors_read(stepped)
@@ -165,12 +169,15 @@ class _Recomputed:
 
     def traffic(self, definition: Definition) -> int:
         """What it costs that an element is stored, or that a loop reads it: nothing where the tensor is no
-        larger than what goes in and out of the program, or, of a size that is not known, not much larger."""
+        larger than what goes in and out of the program, or, of a size that is not known, not much larger; and
+        in a cache, where it is the same in all calls."""
         is_known, size = is_static(definition.shape), about(definition.shape)
         if size <= self.largest or not (is_known or size >= LARGER * self.largest):
             return 0
         in_caches = is_known and bytes_of(definition.shape, definition.type) < CACHED_BYTES
-        return SCATTERED if in_caches else TRAFFIC
+        if in_caches:
+            return 0 if definition.name in self.same else SCATTERED
+        return TRAFFIC
 
     def has_type(self, definition: Definition) -> bool:
         """Whether its formula has the type of the tensor; of literals alone it has that of what is around."""

@@ -219,6 +219,9 @@ class _Branch:
         is_long = isinstance(node, Apply) and weight(node) >= TRANSCENDENTAL
         if isinstance(node, Apply) and node.function in _BY_VALUE:
             needed = {node.number}
+        elif isinstance(node, Apply) and node.function == "div":
+            # The slope by the divisor is told by the quotient.
+            needed = {node.number, node.operands[1].number}
         else:
             needs = self.steps.activity.needs(node)
             needed = {t.number for t, need in zip(operands(node), needs, strict=True) if need}

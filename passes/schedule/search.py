@@ -165,11 +165,14 @@ def _best(
 
 
 def with_lines(accesses: Accesses, found: Iterable[Candidate], machine: CpuMachine) -> Iterator[Candidate]:
-    """The cheapest candidates with what lines from afar cost, and without panels where these, whose loops
-    stand first, bring in far more of them."""
+    """The cheapest candidates with what lines from afar cost, but for those with panels, which are filled in
+    any order; and without panels where these, whose loops stand first, bring in far more lines."""
     for each in sorted(found, key=lambda each: each.cost)[:WITH_LINES]:
         lines = cost_of_order(accesses, each, machine)
-        yield replace(each, cost=each.cost + lines, lines=lines)
+        if each.packed is not None:
+            yield each
+        else:
+            yield replace(each, cost=each.cost + lines, lines=lines)
         if each.packed is not None:
             plain = replace(each, packed=None)
             fewer = cost_of_order(accesses, plain, machine)
