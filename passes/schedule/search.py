@@ -165,19 +165,17 @@ def _best(
 
 
 def with_lines(accesses: Accesses, found: Iterable[Candidate], machine: CpuMachine) -> Iterator[Candidate]:
-    """The cheapest candidates with what lines from afar cost, but for those with panels, which are filled in
-    any order; and without panels where these, whose loops stand first, bring in far more lines."""
+    """The cheapest candidates; where the loops of panels, which stand first, bring in far more lines from afar
+    than others, with what these cost, and without panels."""
     for each in sorted(found, key=lambda each: each.cost)[:WITH_LINES]:
-        lines = cost_of_order(accesses, each, machine)
-        if each.packed is not None:
+        plain = replace(each, packed=None)
+        lines = cost_of_order(accesses, each, machine) if each.packed is not None else 0
+        fewer = cost_of_order(accesses, plain, machine) if lines else 0
+        if fewer >= GAIN * lines:
             yield each
         else:
             yield replace(each, cost=each.cost + lines, lines=lines)
-        if each.packed is not None:
-            plain = replace(each, packed=None)
-            fewer = cost_of_order(accesses, plain, machine)
-            if fewer < GAIN * lines:
-                yield replace(plain, cost=cost(accesses, plain, machine) + fewer, lines=fewer)
+            yield replace(plain, cost=cost(accesses, plain, machine) + fewer, lines=fewer)
 
 
 def _worth_its_code(accesses: Accesses, machine: CpuMachine, found: Sequence[Candidate]) -> Candidate | None:
