@@ -165,8 +165,8 @@ def _best(
 
 
 def with_lines(accesses: Accesses, found: Iterable[Candidate], machine: CpuMachine) -> Iterator[Candidate]:
-    """The cheapest candidates; where the loops of panels, which stand first, bring in far more lines from afar
-    than others, with what these cost, and without panels."""
+    """The cheapest candidates; where the loops of panels, which stand first, bring in far more lines from
+    afar than others, with what these cost, and without panels."""
     for each in sorted(found, key=lambda each: each.cost)[:WITH_LINES]:
         plain = replace(each, packed=None)
         lines = cost_of_order(accesses, each, machine) if each.packed is not None else 0
