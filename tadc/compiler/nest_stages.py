@@ -65,7 +65,8 @@ def choose_schedule(state: Compilation) -> None:
         )
     places = (function_text(name, where.made) for name, where in state.decisions.found.items())
     given = state.options.schedule
-    head = [] if given is None else takewhile(lambda line: line.startswith("#"), given.text.splitlines())
+    lines: list[str] = given.text.splitlines() if given is not None else []
+    head = takewhile(lambda line: line.startswith("#"), lines)
     state.schedule = "\n".join([*head, *places, maps])
 
 

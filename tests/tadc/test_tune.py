@@ -114,7 +114,7 @@ def test_arrays_are_those_of_a_call(everything_wins: None) -> None:
     f, x = tadc.function(PROGRAMS["product"]), np.ones((8, 8), "f4")
     found = tadc.tune(f, x, b=2 * x)
     assert (found.function(x, x) == 8).all()
-    for args, kwargs, code in (
+    wrong: tuple[tuple[Any, dict[str, Any], str], ...] = (
         ((x,), {"q": x}, "TAD0502"),
         ((x, x, x), {}, "TAD0502"),
         ((x, x[:3]), {}, "TAD0503"),
@@ -122,7 +122,8 @@ def test_arrays_are_those_of_a_call(everything_wins: None) -> None:
         ((), {"sizes": {"M": 3}}, "TAD0209"),
         ((x, x), {"target": "cuda"}, "TAD0510"),
         ((x, x), {"limit": -1}, "TAD0510"),
-    ):
+    )
+    for args, kwargs, code in wrong:
         with pytest.raises(tadc.CompileError) as raised:
             tadc.tune(f, *args, **kwargs)
         assert raised.value.diagnostics[0].code == code, (kwargs, str(raised.value))
