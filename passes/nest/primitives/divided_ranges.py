@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -44,6 +45,10 @@ def threads(
         rows = [Constraint(end - begin - few), Constraint(size - end)]
         if (grain := step.grains[0]) > 1:
             rows.append(Constraint(begin - begin.floordiv(grain) * grain, equality=True))
+        # A range ends where the next one begins, or with the index: tiles of what is left have a common size.
+        common = math.gcd(grain, size.constant) if size.is_constant else 1
+        if 1 < common < grain:
+            rows.append(Constraint(end - end.floordiv(common) * common, equality=True))
         nest = _with_ranges(nest, names, tuple(rows))
         return _within(nest, index, size, names, ends_there=False)
     if names != RANGE:
