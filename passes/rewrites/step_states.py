@@ -112,6 +112,9 @@ class _Steps:
         d = self.definition
         if d.order is None or COMPUTING[d.type] != d.type:
             return None
+        steps = [abs(k) for n in d.indices if (k := d.order.coefficient(n))]
+        if len(steps) > 1 and max(steps) == 1:
+            return None  # elements of a diagonal are a vector: states would stand between them
         body, states = self.branch(d.body, is_value=True)
         if not states or any(state.type not in (None, d.type) for state in states):
             return None

@@ -67,3 +67,15 @@ def test_a_state_may_be_over_others_alone() -> None:
     assert str(with_states) != str(without)
     for found, expected in zip(with_states(*given), without(*given), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
+
+
+def test_elements_of_a_diagonal_have_no_states_between_them() -> None:
+    """They are computed in wavefronts, backwards too."""
+    text = """d: f64[64, 64]
+let scan{i + j} r[i: 64, j: 64] = d[i, j] + if {i = 0 and j = 0} then (0) else (
+    if {i = 0} then (r[0, j - 1]) else (
+    if {j = 0} then (r[i - 1, 0]) else (-logsumexp{p: 3} (-r[i - 1 + p // 2, j - (p + 1) % 2]))))
+f = r[63, 63]"""
+    gradient = str(tadc.grad(tadc.function(text)))
+    assert "r_steps" not in gradient
+    assert "let scan{i + j} r[i: 64, j: 64]" in gradient
