@@ -72,7 +72,7 @@ def _one_process(
     """Take from the job what one process finds; return its exit code."""
     starting(job.cells[0])
     process = subprocess.Popen(
-        _command(job), stdout=subprocess.PIPE, stderr=log, text=True, env=_environment(job.threads)
+        _command(job), stdout=subprocess.PIPE, stderr=log, text=True, env=_uncached(job.threads)
     )
     assert process.stdout is not None
     try:
@@ -92,14 +92,23 @@ def _one_process(
 
 
 def _command(job: Job) -> list[str]:
-    code = "from bench.worker import main; main()"
+    return command("from bench.worker import main; main()", job.threads, json.dumps(asdict(job)))
+
+
+def command(code: str, threads: int, argument: str) -> list[str]:
+    """What runs Python's code on so many processors."""
     if hasattr(os, "sched_setaffinity"):
         # XLA has no setting for its threads: it starts one for each processor that the process may use.
-        bind = f"os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-{job.threads}:])"
+        bind = f"os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-{threads}:])"
         code = f"import os; {bind}; {code}"
-    return [sys.executable, "-c", code, json.dumps(asdict(job))]
+    return [sys.executable, "-c", code, argument]
 
 
-def _environment(threads: int) -> dict[str, str]:
+def environment(threads: int) -> dict[str, str]:
+    """The variables of a process whose libraries have so many threads."""
+    return {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), **PASSIVE}
+
+
+def _uncached(threads: int) -> dict[str, str]:
     # Without tadc's cache on disk: compile times are those of a first compilation.
-    return {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), **PASSIVE, "TADC_CACHE": "0"}
+    return {**environment(threads), "TADC_CACHE": "0"}

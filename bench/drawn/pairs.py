@@ -143,41 +143,37 @@ def law_text(draw: Draw, law: Law, distance: str) -> tuple[str, str]:
 
 def _by_hand(law: Callable[[Any, Any], tuple[Any, Any]]) -> Form:
     """Two sweeps over pairs, each result gathered."""
-    inner: Any = import_module("numba").njit(law, fastmath=True) if find_spec("numba") else law
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        return import_module("numba").njit(function, fastmath=True) if find_spec("numba") else function
+
+    inner = compiled(law)
+
+    def swept(point: Any, others: Any, weights: Any, own: Any, slopes: Any) -> Any:
+        """The sum over others for a point, which has this weight of its own; its slopes are stored."""
+        one = point.dtype.type(1)
+        total, soft, twice = weights[0] * 0, point.dtype.type(0.05), point.dtype.type(2)
+        for d in range(len(point)):
+            slopes[d] = total
+        for j in range(len(others)):
+            r = soft
+            for d in range(len(point)):
+                r += (others[j, d] - point[d]) ** 2
+            k, slope = inner(r, one)
+            total += weights[j] * k
+            s = twice * slope * weights[j] * own
+            for d in range(len(point)):
+                slopes[d] -= s * (others[j, d] - point[d])
+        return total
+
+    sweep = compiled(swept)
 
     def kernel(x: Any, y: Any, w: Any, df: Any) -> Arrays:
-        (n, dims), m = x.shape, len(y)
         f, dx, dy, dw = np.empty_like(df), np.empty_like(x), np.empty_like(y), np.empty_like(w)
-        one = x.dtype.type(1)
-        zero, soft, twice = w[0] * 0, x.dtype.type(0.05), x.dtype.type(2)
-        for i in prange(n):
-            total = zero
-            for d in range(dims):
-                dx[i, d] = zero
-            for j in range(m):
-                r = soft
-                for d in range(dims):
-                    r += (y[j, d] - x[i, d]) ** 2
-                k, slope = inner(r, one)
-                total += w[j] * k
-                s = twice * slope * w[j] * df[i]
-                for d in range(dims):
-                    dx[i, d] -= s * (y[j, d] - x[i, d])
-            f[i] = total
-        for j in prange(m):
-            total = zero
-            for d in range(dims):
-                dy[j, d] = zero
-            for i in range(n):
-                r = soft
-                for d in range(dims):
-                    r += (y[j, d] - x[i, d]) ** 2
-                k, slope = inner(r, one)
-                total += df[i] * k
-                s = twice * slope * w[j] * df[i]
-                for d in range(dims):
-                    dy[j, d] += s * (y[j, d] - x[i, d])
-            dw[j] = total
+        for i in prange(len(x)):
+            f[i] = sweep(x[i], y, w, df[i], dx[i])
+        for j in prange(len(y)):
+            dw[j] = sweep(y[j], x, df, w[j], dy[j])
         return f, dx, dy, dw
 
     return kernel

@@ -30,7 +30,7 @@ from bench.drawn import CLASSES, drawn
 from bench.drawn.rows import Row, Rows, pages, shown, told
 from bench.interleave import interleaved
 from bench.machine import describe
-from bench.processes import AVX2, PASSIVE, THREAD_VARIABLES
+from bench.processes import AVX2, command, environment
 from bench.publish import replaced
 from bench.timing import seconds
 from bench.workloads.workload import Workload
@@ -93,20 +93,14 @@ def main(words: list[str]) -> None:
 
 def _timed(options: argparse.Namespace, seed: int, threads: int, avx2: bool) -> Iterator[Row]:
     """The rows of a setting, a process for each class: it is begun anew behind a program that ends it."""
-    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), **PASSIVE}
-    environment |= AVX2 if avx2 else {}
+    variables = environment(threads) | (AVX2 if avx2 else {})
     names = [name for name in CLASSES if name in (options.classes or CLASSES)]
     for name in track(names, told((threads, avx2)), console=Console(stderr=True)):
         first = 0
         while first < options.each:
             task = json.dumps([seed, name, first, options.each, options.dtype, threads, avx2])
-            command = [
-                sys.executable,
-                "-c",
-                f"{_bound(threads)}from bench.drawn.table import some; some()",
-                task,
-            ]
-            found, failed = _lines(command, environment, PATIENCE * (options.each - first))
+            run = command("from bench.drawn.table import some; some()", threads, task)
+            found, failed = _lines(run, variables, PATIENCE * (options.each - first))
             yield from (Row(**json.loads(line)) for line in found)
             first += len(found)
             if failed:
@@ -114,12 +108,12 @@ def _timed(options: argparse.Namespace, seed: int, threads: int, avx2: bool) -> 
                 first += 1
 
 
-def _lines(command: list[str], environment: dict[str, str], patience: float) -> tuple[list[str], str]:
+def _lines(run: list[str], variables: dict[str, str], patience: float) -> tuple[list[str], str]:
     """What a process prints, and why it did not come to its end."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as log:
         try:
             code = subprocess.run(
-                command, stdout=out, stderr=log, env=environment, timeout=patience, check=False
+                run, stdout=out, stderr=log, env=variables, timeout=patience, check=False
             ).returncode
             log.seek(0)
             failed = f"the process ended with {code}: {log.read()[-200:]}" if code else ""
@@ -127,13 +121,6 @@ def _lines(command: list[str], environment: dict[str, str], patience: float) -> 
             failed = f"took more than {patience:.0f} s"
         out.seek(0)
         return out.read().splitlines(), failed
-
-
-def _bound(threads: int) -> str:
-    """XLA starts a thread for each processor that the process may use."""
-    if not hasattr(os, "sched_setaffinity"):
-        return ""
-    return f"import os; os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-{threads}:]); "
 
 
 def some() -> None:
