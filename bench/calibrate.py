@@ -37,7 +37,7 @@ from tadc.passes.schedule.alternatives import Alternative, MapChoices
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cost import cost
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.loop_order import comes_from_afar, cost_of_order
+from tadc.passes.schedule.loop_order import cost_of_order
 from tadc.passes.schedule.packing import packing
 from tadc.passes.schedule.text import MapSchedule, schedule_text
 
@@ -69,10 +69,10 @@ class Nest:
         """What the tilings cost with these weights."""
         machine = replace(self.machine, **weights)
         priced = [self.priced(tiling, machine) for tiling in self.tilings]
-        if not comes_from_afar(self.accesses, machine):
-            return [cost(self.accesses, each, machine) for each in priced]
+        # The search counts lines of some tilings alone.
         return [
-            cost(self.accesses, each, machine) + cost_of_order(self.accesses, each, machine)
+            cost(self.accesses, each, machine)
+            + (cost_of_order(self.accesses, each, machine) if each.lines else 0)
             for each in priced
         ]
 
