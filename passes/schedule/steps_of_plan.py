@@ -252,13 +252,9 @@ class _PlanSteps:
         tiling, packed = self.tiling, self.tiling.packed
         found: Loops = []
         around = len(packed.around) if packed and packed.rows else None
-        cuts = (
-            self.batches(packed)
-            if packed and self.cuts_around(packed)
-            else len(packed.names)
-            if packed
-            else 0
-        )
+        cuts = 0
+        if packed:
+            cuts = self.batches(packed) if self.cuts_around(packed) else len(packed.names)
         for number, index in enumerate((*tiling.order, "")):
             if number == cuts:
                 found.extend(("", name) for name in self.cuts)
