@@ -275,7 +275,7 @@ LIMITS = {
     "passes/schedule": 4_846,
     "passes/supports": 2_162,
     "passes/terms": 4_407,
-    "backend": 16_930,
+    "backend": 16_965,
     "tadc": 27_293,
     "tadc/apps": 8_862,
 }

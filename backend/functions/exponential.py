@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tadc.backend.functions.float_formats import clamp, format_of, power_of_two, scale
+from tadc.backend.functions.float_formats import Whole, clamp, format_of, nearest, scale
 from tadc.backend.ir_text import IrFunction, IrValue
 
 
@@ -83,22 +83,22 @@ def constants(f: IrFunction) -> ExponentialConstants:
     return SINGLE if f.type.bits == 32 else DOUBLE
 
 
-def reduce(f: IrFunction, x: IrValue) -> tuple[IrValue, IrValue, IrValue]:
-    """The integer k nearest to `x / ln 2`, `r = x - k ln 2` and what rounding r lost."""
-    form = format_of(f)
-    shifted = f.muladd(x, 1 / math.log(2), form.shifter)
-    n = shifted - form.shifter
+def reduce(f: IrFunction, x: IrValue, more: int | None = None) -> tuple[Whole, IrValue, IrValue]:
+    """The integer k nearest to `x / ln 2`, `r = x - k ln 2` and what rounding r lost.
+
+    k is to scale a result, unless `more` says what else is to stand in its bits.
+    """
+    k = nearest(f, x, 1 / math.log(2), format_of(f).scaling if more is None else more)
     high, low = constants(f).ln2
-    exact = f.fma_of_integer(n, -high, x)
-    r = f.muladd(n, -low, exact)
-    return shifted.bits - form.shifter_bits, r, f.fma(n, -low, exact - r)
+    exact = f.fma_of_integer(k.number, -high, x)
+    r = f.muladd(k.number, -low, exact)
+    return k, r, f.fma(k.number, -low, exact - r)
 
 
 def exponential_of(f: IrFunction, x: IrValue) -> IrValue:
-    """`e**x = 2**k (1 + (r + r**2 q(r)))` for x within `exp_range`."""
+    """`e**x = 2**k (1 + r + r**2 q(r))` for x within `exp_range`."""
     k, r, _ = reduce(f, x)
-    p = f.muladd(r * r, f.horner(r, constants(f).exp), r) + 1.0
-    return scale(f, p, k)
+    return scale(f, f.horner(r, (1.0, 1.0, *constants(f).exp)), k)
 
 
 def exp(f: IrFunction) -> IrValue:
@@ -108,12 +108,11 @@ def exp(f: IrFunction) -> IrValue:
 
 def power_of_sum(f: IrFunction, high: IrValue, low: IrValue | None = None) -> IrValue:
     """`2**(high + low) = 2**k (1 + r u(r))`, `high` within `exp2_range` and `r = high - k` exact."""
-    form = format_of(f)
-    shifted = high + form.shifter
-    r = high - (shifted - form.shifter)
+    k = nearest(f, high, 1.0, format_of(f).scaling)
+    r = high - k.number
     if low is not None:
         r = r + low
-    return scale(f, f.muladd(r, f.horner(r, constants(f).exp2), 1.0), shifted.bits - form.shifter_bits)
+    return scale(f, f.muladd(r, f.horner(r, constants(f).exp2), 1.0), k)
 
 
 def exp2(f: IrFunction) -> IrValue:
@@ -124,9 +123,9 @@ def exp2(f: IrFunction) -> IrValue:
 def expm1(f: IrFunction) -> IrValue:
     """`e**x - 1 = 2 (2**(k-1) p + (2**(k-1) - 1/2))` with `p = e**r - 1`."""
     c = constants(f)
-    k, r, rest = reduce(f, clamp(f, f.x, c.expm1_low, c.exp_range[1]))
+    k, r, rest = reduce(f, clamp(f, f.x, c.expm1_low, c.exp_range[1]), format_of(f).bias - 1)
     p = r + f.fma(r * r, f.horner(r, c.exp), rest)
-    s = power_of_two(f, k - 1)
+    s = k.power_of_two(f, -1)
     result = f.fma(s, p, s - 0.5)
     tiny = f.fabs(f.x).compare("olt", 2.0 ** -(format_of(f).mantissa + 2))
     return f.select(tiny, f.x, result + result)

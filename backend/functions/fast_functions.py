@@ -7,7 +7,7 @@ are 0. Zeros keep their signs; infinities and NaN come out right.
 from __future__ import annotations
 
 from tadc.backend.functions import exponential
-from tadc.backend.functions.float_formats import clamp, format_of, power_of_two
+from tadc.backend.functions.float_formats import clamp, format_of
 from tadc.backend.ir_text import IrFunction, IrValue
 
 #: 2 e**r for |r| <= ln(2)/2: 2**-23.2, 2**-51.6
@@ -46,10 +46,8 @@ TANH_Q = (4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04, 1.19
 
 def exp(f: IrFunction) -> IrValue:
     """`2**(k - 1) 2 e**r`, multiplied once; the factor is 0 for the k one below the least."""
-    form = format_of(f)
-    k, r, _ = exponential.reduce(f, clamp(f, f.x, *RANGE[f.type.bits]))
-    factor = ((k + (form.bias - 1)) << form.mantissa).as_float
-    return f.horner(r, TWICE_EXP[f.type.bits]) * factor
+    k, r, _ = exponential.reduce(f, clamp(f, f.x, *RANGE[f.type.bits]), format_of(f).bias - 1)
+    return f.horner(r, TWICE_EXP[f.type.bits]) * k.power_of_two(f, -1)
 
 
 def tanh(f: IrFunction) -> IrValue:
@@ -60,8 +58,8 @@ def tanh(f: IrFunction) -> IrValue:
         return clamp(f, x * (f.horner(z, TANH_P) / f.horner(z, TANH_Q)), -1.0, 1.0)
     a = f.fabs(f.x)
     a = f.select(a.compare("ogt", 22.0), 22.0, a)
-    k, r, _ = exponential.reduce(f, a + a)
+    k, r, _ = exponential.reduce(f, a + a, format_of(f).bias)
     p = f.muladd(r * r, f.horner(r, exponential.DOUBLE.exp), r)
-    s = power_of_two(f, k)
+    s = k.power_of_two(f)
     t = f.fma(s, p, s - 1.0)
     return f.copysign(t / (t + 2.0), f.x)

@@ -29,6 +29,11 @@ class Format:
         """The least positive number that is not denormal."""
         return 2.0 ** (1 - self.bias)
 
+    @property
+    def scaling(self) -> int:
+        """What `scale` wants `Whole.more` to be: the biases of two factors."""
+        return 2 * self.bias
+
 
 SINGLE = Format(mantissa=23, bias=127)
 DOUBLE = Format(mantissa=52, bias=1023)
@@ -45,20 +50,51 @@ def clamp(f: IrFunction, x: IrValue, low: float, high: float) -> IrValue:
     return f.select(x.compare("ogt", high), high, x)
 
 
-def power_of_two(f: IrFunction, k: IrValue) -> IrValue:
-    """`2**k` for a normal result."""
-    form = format_of(f)
-    return ((k + form.bias) << form.mantissa).as_float
+@dataclass(frozen=True)
+class Whole:
+    """A number rounded to an integer k, as a float; the low bits of `bits` hold `k + more`."""
+
+    number: IrValue
+    bits: IrValue
+    more: int
+
+    def plus(self, f: IrFunction, constant: int) -> IrValue:
+        """`k + constant` as an integer."""
+        return self.bits + (constant - self.more - format_of(f).shifter_bits)
+
+    def power_of_two(self, f: IrFunction, constant: int = 0) -> IrValue:
+        """`2**(k + constant)` for a normal result; a shift where `more` is the bias and `constant`."""
+        form = format_of(f)
+        less = constant + form.bias - self.more
+        return ((self.bits + less if less else self.bits) << form.mantissa).as_float
 
 
-def scale(f: IrFunction, p: IrValue, k: IrValue) -> IrValue:
-    """`p * 2**k`, rounded once where it overflows or is denormal.
+def nearest(f: IrFunction, x: IrValue, factor: float, more: int = 0) -> Whole:
+    """The integer next to `x * factor`."""
+    shifter = format_of(f).shifter + more
+    shifted = f.muladd(x, factor, shifter) if factor != 1 else x + shifter
+    return Whole(shifted - shifter, shifted.bits, more)
 
-    Where that is no instruction, two products do it: the first is exact.
-    """
-    if f.has_ldexp:
-        integer = Type(False, 32, p.type.lanes)
-        k = k if k.type == integer else k.convert("trunc", integer)
-        return f.call(f"llvm.ldexp.{p.type.suffix}.{integer.suffix}", p.type, p, k)
-    half = k >> 1
-    return p * power_of_two(f, half) * power_of_two(f, k - half)
+
+def scale(f: IrFunction, p: IrValue, k: Whole) -> IrValue:
+    """`p * 2**k`, rounded once where it overflows or is denormal; `k.more` is `scaling`."""
+    if not f.has_ldexp:
+        return scale_by_factors(f, p, k.bits)
+    bits, lanes = p.type.bits, p.type.lanes
+    if bits * lanes in (128, 256, 512):
+        # LLVM's own operation takes an integer, which is made a float again.
+        mask = f.constant(Type(False, max(8, lanes)), -1)
+        rounding = [f.constant(Type(False, 32), 4)] if bits * lanes == 512 else []
+        name = f"llvm.x86.avx512.mask.scalef.p{'s' if bits == 32 else 'd'}.{bits * lanes}"
+        return f.call(name, p.type, p, k.number, p, mask, *rounding)
+    integer = Type(False, 32, lanes)
+    whole = k.plus(f, 0)
+    whole = whole if whole.type == integer else whole.convert("trunc", integer)
+    return f.call(f"llvm.ldexp.{p.type.suffix}.{integer.suffix}", p.type, p, whole)
+
+
+def scale_by_factors(f: IrFunction, p: IrValue, bits: IrValue) -> IrValue:
+    """`scale` by two products, of which the first is exact; the low bits hold `k + scaling`."""
+    mantissa = format_of(f).mantissa
+    half = bits.logical_shift(1)
+    return p * (half << mantissa).as_float * ((bits - half) << mantissa).as_float

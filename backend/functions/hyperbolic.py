@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tadc.backend.functions import exponential
-from tadc.backend.functions.float_formats import format_of, power_of_two, scale
+from tadc.backend.functions.float_formats import Whole, format_of, scale
 from tadc.backend.functions.logarithm import log_of_sum
 from tadc.backend.ir_text import IrFunction, IrValue
 
@@ -57,8 +57,8 @@ def tanh(f: IrFunction) -> IrValue:
     a = f.fabs(f.x)
     limit = TANH_LIMIT[f.type.bits]
     a = f.select(a.compare("ogt", limit), limit, a)
-    k, r, _ = exponential.reduce(f, a + a)
-    s = power_of_two(f, k)
+    k, r, _ = exponential.reduce(f, a + a, format_of(f).bias)
+    s = k.power_of_two(f)
     e = f.fma(s, f.fma(r * r, f.horner(r, exponential.constants(f).exp), r), s)
     z, small = a * a, a.compare("olt", 0.625)
     if f.type.bits == 32:
@@ -70,14 +70,15 @@ def tanh(f: IrFunction) -> IrValue:
     return f.copysign(f.select(small, a, 1.0) + numerator / denominator, f.x)
 
 
-def _halves(f: IrFunction) -> tuple[IrValue, IrValue, IrValue, IrValue]:
+def _halves(f: IrFunction) -> tuple[Whole, IrValue, IrValue, IrValue]:
     """k, `4**-k`, `sinh r` and `cosh r - 1` of `|x| = k ln 2 + r`."""
     a = f.fabs(f.x)
     limit = SINH_LIMIT[f.type.bits]
     k, r, rest = exponential.reduce(f, f.select(a.compare("ogt", limit), limit, a))
     # 4**-k matters while k is small.
-    least = f.select(k.compare("slt", 60), k, 60)
-    inverse = power_of_two(f, f.constant(k.type, 0) - (least + least))
+    form, whole = format_of(f), k.plus(f, 0)
+    least = f.select(whole.compare("slt", 60), whole, 60)
+    inverse = ((f.constant(whole.type, form.bias) - (least + least)) << form.mantissa).as_float
     z = r * r
     odd = r + f.fma(r * z, f.horner(z, SINH[f.type.bits]), rest)
     return k, inverse, odd, z * f.horner(z, COSH[f.type.bits])

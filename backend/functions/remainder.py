@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tadc.backend.functions import branches
-from tadc.backend.functions.float_formats import format_of, scale
+from tadc.backend.functions.float_formats import format_of, scale_by_factors
 from tadc.backend.ir_text import F32, F64, IrFunction, IrValue, Type
 
 FUNCTIONS: tuple[str, ...] = ("fmod",)
@@ -56,7 +56,8 @@ def define_huge(function: str, type: Type) -> str:
         "  br i1 %more, label %loop, label %done",
         "done:",
     ]
-    rest = scale(f, IrValue(f, "%rest", I64).convert("uitofp", F64), least - 1075)
+    whole = IrValue(f, "%rest", I64).convert("uitofp", F64)
+    rest = scale_by_factors(f, whole, least - 1075 + format_of(f).scaling)
     real = f.fabs(x).compare("one", math.inf) & f.fabs(y).compare("one", 0.0)
     return f.define(f.select(real, f.copysign(rest, x), math.nan))
 

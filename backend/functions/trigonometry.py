@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from tadc.backend.functions import branches
+from tadc.backend.functions.float_formats import nearest
 from tadc.backend.ir_text import F32, F64, IrFunction, IrValue, Type
 
 I64, I128 = Type(False, 64), Type(False, 128)
@@ -19,7 +20,6 @@ class TrigonometryConstants:
     """What the functions need for one format."""
 
     type: Type
-    shifter: float
     half_pi: tuple[float, float, float]
     fast_limit: float
     sin: tuple[float, ...]
@@ -30,7 +30,6 @@ class TrigonometryConstants:
 # difference is near 1. The three constants together err by n 2**-75 (2**-163 in f64).
 SINGLE = TrigonometryConstants(
     type=F32,
-    shifter=1.5 * 2.0**23,
     half_pi=(1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
     fast_limit=2.0**17,
     # (sin(r) - r) / r**3 in r**2 for |r| <= 0.82: 2**-27.4; (cos(r) - 1) / r**2: 2**-32
@@ -39,7 +38,6 @@ SINGLE = TrigonometryConstants(
 )
 DOUBLE = TrigonometryConstants(
     type=F64,
-    shifter=1.5 * 2.0**52,
     half_pi=(1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
     fast_limit=2.0**30,
     # 2**-57; 2**-63
@@ -120,18 +118,18 @@ def _quotient(f: IrFunction, above: tuple[IrValue, IrValue], below: tuple[IrValu
 def _fast(f: IrFunction, c: TrigonometryConstants, function: str) -> IrValue:
     """The function for `|x| <= fast_limit`."""
     a = f.fabs(f.x)
-    shifted = f.muladd(a, 2 / math.pi, c.shifter)
-    n = shifted - c.shifter
+    whole = nearest(f, a, 2 / math.pi)
+    n, quadrant = whole.number, whole.bits
     c1, c2, c3 = c.half_pi
     exact = f.fma(n, -c1, a)
     if function != "tan":
         r = f.fma(n, -c3, f.fma(n, -c2, exact))
-        return _at_quadrant(f, c, function, (r, f.constant(r.type, 0.0)), shifted.bits)
+        return _at_quadrant(f, c, function, (r, f.constant(r.type, 0.0)), quadrant)
     product = n * c2
     r = exact - product
     rest = exact - r - product + f.fma(n, -c3, f.fma(n, -c2, product))
     total = r + rest
-    return _at_quadrant(f, c, function, (total, r - total + rest), shifted.bits)
+    return _at_quadrant(f, c, function, (total, r - total + rest), quadrant)
 
 
 def define(function: str, type: Type, name: str) -> str:
