@@ -28,7 +28,7 @@ LLVM_LOCK = threading.RLock()  # noqa: TID251
 _awaited: list[AbstractContextManager[Any]] = [REGISTRY_LOCK, MLIR_LOCK, LLVM_LOCK]
 
 #: Imported where they are first needed, by any thread.
-_PACKAGES = ("tadc", "numpy", "llvmlite", "mlir", "torch_mlir")
+_PACKAGES = {"tadc", "numpy", "llvmlite", "mlir", "torch_mlir", *sys.stdlib_module_names}
 
 _opened: WeakSet[Any] = WeakSet()
 _here = threading.local()

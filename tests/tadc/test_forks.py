@@ -101,6 +101,36 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+#: A thread is in the middle of an import of what functions of ours import where they need it.
+IMPORT = """
+import importlib.util, os, signal, sys, threading, time
+import tadc.frontend.forks
+
+begun = threading.Event()
+
+class Slow:
+    def find_spec(self, name, path, target=None):
+        return importlib.util.spec_from_loader(name, self) if name == "colorsys" else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        begun.set()
+        time.sleep(0.5)
+
+sys.meta_path.insert(0, Slow())
+threading.Thread(target=__import__, args=("colorsys",), daemon=True).start()
+assert begun.wait(60)
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    import colorsys
+    os._exit(0)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
 def ends_well(program: str, seconds: float = 120) -> None:
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
@@ -124,3 +154,7 @@ def test_a_child_compiles(program: str) -> None:
 
 def test_a_child_asks_what_another_thread_was_asking() -> None:
     ends_well(QUESTION)
+
+
+def test_a_child_imports_what_another_thread_was_importing() -> None:
+    ends_well(IMPORT)

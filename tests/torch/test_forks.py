@@ -37,6 +37,12 @@ def making():
             return
         tripled(number)(torch.ones(2, dtype=torch.float64))
 
+# What PyTorch makes at the first use of an operator is never made in a child, where another thread was making
+# it at the fork: that hangs without tadc too.
+warm = torch.ones(2, dtype=torch.float64, requires_grad=True)
+shared(warm).sum().backward()
+torch.cat([shared(warm.detach()), torch.full((2,), 1.0, dtype=torch.float64)]).tolist()
+
 done = False
 maker = threading.Thread(target=making, daemon=True)
 maker.start()
