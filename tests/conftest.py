@@ -33,8 +33,8 @@ gc.set_threshold(100_000, 20, 20)
 MEMORY, GROWTH = 1200 << 20, 200 << 20
 MEMORY_OF_SWEEP = 2500 << 20
 
-#: Of more parameters than these four of five are slow.
-MANY = 8
+#: Of more parameters than `MANY` all but every eighth are slow.
+MANY, KEPT = 8, 8
 
 #: glibc's `malloc_trim`; None on other systems.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
@@ -44,7 +44,7 @@ _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" el
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave all but every n-th of the parameters of a test that is marked `one_in(n)` to the sweep.
 
-    Where they are many, four fifths of those after the first are left to slow runs.
+    Where they are many, most of those after the first are left to slow runs.
     """
     seen: Counter[str] = Counter()
     for item in items:
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if mark and not item.get_closest_marker("slow"):
             test = item.nodeid.partition("[")[0]
             if seen[test] % mark.args[0]:
-                item.add_marker("slow" if seen[test] > MANY and seen[test] % 5 else "sweep")
+                item.add_marker("slow" if seen[test] > MANY and seen[test] % KEPT else "sweep")
             seen[test] += 1
 
 

@@ -392,7 +392,7 @@ def test_threads(conv: tadc.Function) -> None:
         list(pool.map(work, range(8)))
 
 
-@pytest.mark.parametrize("count", [100_000, pytest.param(1_000_000, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("count", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_nothing_leaks(conv: tadc.Function, count: int) -> None:
     f = conv.torch
     x, w, strided = doubles(64), doubles(3), doubles(128)[::2]
