@@ -68,6 +68,7 @@ from tadc.passes.rewrites.written_powers import with_written_powers
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.rows_last import with_rows_last
+from tadc.passes.schedule.step_copies import with_copies_for_steps
 from tadc.passes.schedule.thread_division import RANGES
 from tadc.passes.schedule.vector_fusion import VectorCost
 from tadc.passes.schedule.work_counts import operations_of
@@ -497,14 +498,17 @@ ChainMaps = map_pass_of(
 )
 
 
-def _laid_out(function: MapFunction, where: Where, **machine: Any) -> MapFunction:
-    return with_rows_last(function, CpuMachine(**machine), where)
+def _laid_out(function: MapFunction, where: Where, copies: bool, **facts: Any) -> MapFunction:
+    machine = CpuMachine(**facts)
+    function = with_copies_for_steps(function, machine, where) if copies else function
+    return with_rows_last(function, machine, where)
 
 
 LayOut = map_pass_of(
     "tad-lay-out",
-    "tensors have another order of indices where their rows fill no vector",
+    "tensors have another order of indices where their rows fill no vector, copies where steps read them",
     _laid_out,
+    copies=flag_option("steps of recurrences may read copies, for which there is no limit"),
     **_machine_options(),
 )
 

@@ -133,10 +133,12 @@ def _twice(steps: Sequence[st.Step], nest: Nest, item: Map) -> Problem | None:
     cuts = {step.outer for step in steps if isinstance(step, st.Cut)}
     blocks = [loop for loop in loops_in(nest.body) if loop.index in cuts]
     inside = {inner.index for loop in blocks for inner in loops_in(loop.body) if _moves_back(inner)}
-    moved = {loop.index for loop in loops_in(nest.body) if _moves_back(loop)}
     joined = "in blocks of a reduction: elements would be joined twice"
     reasons = [(inside, joined, "end tiles by `rest`, or put the blocks inside")]
-    if item.marks.tape is not None:
+    if item.marks.tape is not None and (sweep := sweep_of(item)) is not None:
+        own = [loop for loop in loops_in(nest.body) if loop.index == item.indices[sweep.index]]
+        in_steps = {inner.index for loop in own for inner in loops_in(loop.body)}
+        moved = {loop.index for loop in loops_in(nest.body) if _moves_back(loop)} - in_steps
         reasons.append((moved, "but the map is computed again from later steps", "end tiles by `rest`"))
     for tiles, text, help in reasons:
         for number, step in enumerate(steps):

@@ -59,7 +59,7 @@ def with_rows_last(function: MapFunction, machine: CpuMachine, where: Where) -> 
                 where.note(RowsLast(item.name, to_last(item.indices)))
         for tensor in chain.read_in_rows():
             step = Copied(tensor, 0, chain.readers(tensor))
-            copied = _with_copy(chain.function, step)
+            copied = with_copy(chain.function, step)
             if copied is not None and (made := chain.having(copied)).cost() < chain.cost():
                 where.note(step)
                 chain = made
@@ -135,7 +135,7 @@ def _as_given(function: MapFunction, where: Where) -> MapFunction:
     for step in where.wanted(Copied) or ():
         where.check_known(step, (step.tensor, *step.tensors), function.tensors())
         if step.tensor not in where.formulas and not where.formulas.issuperset(step.tensors):
-            made = _with_copy(function, step)
+            made = with_copy(function, step)
             if made is None:
                 text = f"`{step.tensor}` is not there before these, or not read, or has no such index"
                 where.refuse(step, text, LEAVE_OUT)
@@ -152,7 +152,7 @@ def _may_turn(item: Map, function: MapFunction) -> bool:
     return is_plain and {*function.results, *in_place}.isdisjoint(item.names)
 
 
-def _with_copy(function: MapFunction, step: Copied) -> MapFunction | None:
+def with_copy(function: MapFunction, step: Copied) -> MapFunction | None:
     """The function where maps read a copy of a tensor, made row by row if they run so and read their own.
 
     None where it is not there before they run, or not read."""

@@ -10,7 +10,7 @@ from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.map import Fold, Map, MapFunction
-from tadc.passes.maps.recurrence import recurrence_of
+from tadc.passes.maps.recurrence import recurrence_of, sweep_of
 from tadc.passes.nest import steps as st
 from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.primitives.apply import apply_steps
@@ -210,7 +210,9 @@ class _PlanSteps:
         """Tiles of a loop of an index, of copies and lanes."""
         tiling = self.tiling
         width = tiling.width if index == tiling.lanes else 1
-        inner: Within = ("jam", tiling.blocks.get(index, 1)), ("lane", width)
+        # Vectors that are left are no whole number of tiles of several.
+        copies = 1 if tail == "rest" and width > 1 else tiling.blocks.get(index, 1)
+        inner: Within = ("jam", copies), ("lane", width)
         splits, ((_, outer), *inside) = divided(self.fresh, index, "", inner, tail, loops.tile)
         names = {kind: name for kind, name in inside}
         self.steps += splits
@@ -226,7 +228,7 @@ class _PlanSteps:
             return "rest"
         if is_whole and not in_ranges:
             return "exact"
-        if self.map.marks.tape is not None:
+        if self.map.marks.tape is not None and self.is_around_steps(index):
             # It begins at a later step: what that reads, other steps have taken the place of in its window.
             return "rest"
         if packed is None or packed.block is None:
@@ -234,6 +236,12 @@ class _PlanSteps:
         if index != self.tiling.lanes:
             return "rest"
         return "again" if packed.rows is not None or self.cuts_around(packed) else "overlap"
+
+    def is_around_steps(self, index: str) -> bool:
+        """Whether tiles of an index run through steps of a recurrence one after the other."""
+        sweep, order = sweep_of(self.map), self.tiling.order
+        assert sweep is not None
+        return order.index(index) <= order.index(self.map.indices[sweep.index])
 
     def cut(self) -> None:
         """Blocks of a reduction."""

@@ -209,7 +209,7 @@ def fuse(state: Compilation) -> None:
     most = _steps_limit(state)
     _split(state, CutSums(limit=most))
     facts = machine_facts(state)
-    last = _laid_out(state, LayOut(**facts))
+    last = _laid_out(state, LayOut(copies=most < 0, **facts))
     windows = Windows(limit=most)
     _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), windows, ChainMaps(), *last)
 

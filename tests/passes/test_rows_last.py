@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -75,3 +77,29 @@ def test_the_steps_of_a_recurrence_in_between_are_rows() -> None:
     np.testing.assert_allclose(found.dc, df @ np.polynomial.chebyshev.chebvander(x, 8))
     text = POLYNOMIALS.replace("(c[k]*", "(y[i, k]*").replace("c: f64[9]", "y: f64[N, 9]")
     assert "memref<100x9xf64>" in tadc.function(text, sizes={"N": 100}).lower().as_text("loops")
+
+
+STEPS = """x: f64[T, N, H]; u: f64[H, H]; v: f64[H, H]
+scan{t} h[t: T, n: N, i: H] = if {t = 0} then (x[0, n, i]) else (
+    h[t - 1, n, i]*sum{j} (u[i, j]*h[t - 1, n, j]) + tanh(x[t, n, i] + sum{j} (v[j, i]*h[t - 1, n, j])))"""
+
+
+@pytest.mark.parametrize("sizes", [None, {"T": 9, "N": 3, "H": 33}])
+def test_steps_read_copies_of_what_none_of_them_changes(sizes: dict[str, int] | None) -> None:
+    f = tadc.function(STEPS, sizes=sizes)
+    g = tadc.value_and_vjp(f)
+    assert "copy u last 0: h\n" in f.lower().schedule
+    assert "copy v last 0: dh_" in g.lower().schedule
+    assert "copy" not in tadc.function(STEPS, sizes=sizes, memory_limit="1M").lower().schedule
+
+    def steps(x: jax.Array, u: jax.Array, v: jax.Array) -> jax.Array:
+        h = [x[0]]
+        for each in x[1:]:
+            h.append(h[-1] * (h[-1] @ u.T) + jnp.tanh(each + h[-1] @ v))
+        return jnp.stack(h)
+
+    random = np.random.default_rng(0)
+    x, u, v, dh = (random.normal(0, 0.2, shape) for shape in ((9, 3, 33), (33, 33), (33, 33), (9, 3, 33)))
+    h, back = jax.vjp(steps, x, u, v)
+    for found, expected in zip(g(x, u, v, dh), (h, *back(dh)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
