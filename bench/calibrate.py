@@ -37,7 +37,7 @@ from tadc.passes.schedule.alternatives import Alternative, MapChoices
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cost import cost
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.loop_order import cost_of_order
+from tadc.passes.schedule.loop_order import TileLoops
 from tadc.passes.schedule.packing import packing
 from tadc.passes.schedule.text import MapSchedule, schedule_text
 
@@ -72,7 +72,7 @@ class Nest:
         # The search counts lines of some tilings alone.
         return [
             cost(self.accesses, each, machine)
-            + (cost_of_order(self.accesses, each, machine) if each.lines else 0)
+            + (TileLoops(self.accesses, each, machine).cost() if each.lines else 0)
             for each in priced
         ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pkgutil import resolve_name
 from typing import Any
 from unittest.mock import patch
@@ -84,10 +85,9 @@ def _candidates(keeps: Callable[[Any], bool]) -> Without:
     return lambda found: lambda *given: filter(keeps, found(*given))
 
 
-def _order(_: Any) -> Any:
-    from tadc.passes.schedule.loop_order import _in_groups  # pyright: ignore[reportPrivateUsage]
-
-    return lambda accesses, candidate, _: _in_groups(accesses.names, candidate.packed)
+def _first(found: Any) -> Any:
+    """The first that is found alone."""
+    return lambda *given: islice(found(*given), 1)
 
 
 def _whole_panels(found: Any) -> Any:
@@ -342,7 +342,7 @@ SWITCHES = [
         "tiles whose rows would share one are smaller",
         {"schedule.cost:cost_of_lines": _always(0)},
     ),
-    Switch("loop order", "loops in the order of least lines", {"schedule.search:loop_order": _order}),
+    Switch("loop order", "loops in the order of least lines", {"schedule.loop_order:_orders": _first}),
     Switch(
         "lane folds",
         "a reduction takes vectors of its own index",

@@ -35,17 +35,23 @@ def cost_of_lines(accesses: Accesses, candidate: Candidate, machine: CpuMachine)
         return 0
     if places > MOST_PLACES:
         return machine.again * _ends_gone(accesses, candidate, reads, moves, machine)
-    wanted: set[tuple[str, int]] = set()
-    again: set[tuple[str, int]] = set()
-    tile = candidate.blocks.get(lane, 1) * candidate.width
-    for read, steps in zip(reads, moves, strict=True):
-        size = accesses.bytes_of(read)
-        for first in (read.offset + sum(moved) for moved in product(*_apart(steps))):
-            wanted |= _lines(read, first * size, candidate.width * size, machine)
-            again |= _lines(read, (first + tile) * size, candidate.width * size, machine)
+
+    def lines(moved: int) -> set[tuple[str, int]]:
+        """Those of a tile that is moved by so many elements."""
+        found = set[tuple[str, int]]()
+        for read, steps in zip(reads, moves, strict=True):
+            size, tensor, line = accesses.bytes_of(read), read.tensor, machine.line
+            starts = [(read.offset + moved + sum(apart)) * size for apart in product(*_apart(steps))]
+            found.update([(tensor, start // line) for start in starts])
+            found.update([(tensor, (start + candidate.width * size - 1) // line) for start in starts])
+        return found
+
+    wanted = lines(0)
     sets = Counter((tensor, line % machine.sets) for tensor, line in wanted)
-    lost = sum(sets[tensor, line % machine.sets] > machine.ways for tensor, line in wanted & again)
-    return machine.lost * lost
+    if max(sets.values()) <= machine.ways:
+        return 0
+    again = wanted & lines(candidate.extent(lane))
+    return machine.lost * sum(sets[tensor, line % machine.sets] > machine.ways for tensor, line in again)
 
 
 def _ends_gone(
@@ -89,7 +95,3 @@ def _apart(steps: Mapping[str, range]) -> list[range]:
     for step in steps.values():
         counts[step.step] += len(step) - 1
     return [range(0, (count + 1) * stride, stride) for stride, count in counts.items()]
-
-
-def _lines(read: ElementRead, first: int, size: int, machine: CpuMachine) -> set[tuple[str, int]]:
-    return {(read.tensor, at // machine.line) for at in (first, first + size - 1)}

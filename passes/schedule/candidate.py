@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import ElementRead, Loop
@@ -72,7 +73,7 @@ class Panels:
         return math.prod(self.loop.trips[: self.outer]) * -(-self.loop.trips[self.outer] // self.block)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Candidate:
     """`lane` is the index of the lanes, that of the reduction `fold` if there is one, which takes `parts`
     vectors at once; `blocks` are numbers of copies along indices, of vectors along that of the lanes; `leaps`
@@ -85,6 +86,7 @@ class Candidate:
     `lines` from behind the second cache.
     """
 
+    # Not frozen, which takes three times as long to make: of a map there are hundreds.
     width: int = 1
     lane: str = ""
     fold: Loop | None = None
@@ -107,6 +109,10 @@ class Candidate:
     def extent(self, index: str) -> int:
         """The elements of a tile along an index."""
         return self.blocks.get(index, 1) * (self.width if index == self.lanes else 1)
+
+    def with_blocks(self, blocks: Mapping[str, int]) -> Candidate:
+        """One that is not chosen yet with other numbers of copies."""
+        return Candidate(self.width, self.lane, self.fold, blocks, self.parts, self.leaps)
 
     def smaller(self, share: float) -> Candidate | None:
         """One with less code, about this share: without panels, which are for this number of copies, or of
@@ -137,7 +143,7 @@ class Candidate:
             return 0
         return trips * sum(self.copies(r.names) for r in loop.reads if self.squares(r, loop.binders[-1]))
 
-    @property
+    @cached_property
     def elements(self) -> int:
         """The elements of the map in a tile."""
         return math.prod(self.blocks.values()) * (1 if self.fold else self.width)

@@ -25,26 +25,22 @@ GAIN = 0.75
 
 @dataclass(frozen=True)
 class _Stream:
-    """A tensor that tiles read or write: strides in elements by index, a large one where it is no number.
+    """A tensor that tiles read or write: strides in elements by index, None where it is no number.
 
     It has `most` elements at most. A line that is stored is read before, and written back: its `times` are 2.
     """
 
-    strides: Mapping[str, int]
+    strides: Mapping[str, int | None]
     most: float
     machine: CpuMachine
     times: int = 1
 
-    def lines(self, counts: Mapping[str, int], width: int) -> float:
-        """About how many lines the elements of a box stand in, each of so many bytes."""
-        return self.places(counts, width)[0]
-
-    def cost(self, counts: Mapping[str, int], width: int) -> float:
-        """The lines, and what those take more that nobody sees coming: the first of each place, where there
-        are too many places."""
+    def touched(self, counts: Mapping[str, int], width: int) -> tuple[float, float]:
+        """About how many lines the elements of a box stand in, of so many bytes each; what these cost, more
+        where nobody sees them coming: the first of each place, where there are too many places."""
         lines, far = self.places(counts, width)
         unseen = self.machine.scattered_lines * far if far > self.machine.streams else 0
-        return self.times * lines + unseen
+        return lines, self.times * lines + unseen
 
     def places(self, counts: Mapping[str, int], width: int) -> tuple[float, int]:
         """The lines, and in how many places they are that are not seen as one stream."""
@@ -52,7 +48,7 @@ class _Stream:
         line = apart = self.machine.line
         distances = Counter[int]()
         for name, stride in self.strides.items():
-            distances[abs(stride)] += counts[name] - 1
+            distances[self.machine.line if stride is None else abs(stride)] += counts[name] - 1
         for stride, steps in distances.items():
             span += stride * steps
             if stride * width < line:
@@ -69,60 +65,29 @@ class _Stream:
         return self.most * width / self.machine.line + 1
 
 
-def loop_order(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> tuple[str, ...]:
-    """The names of a map's indices, outermost first. Those that run in parts keep their order among each
-    other.
-
-    Those that packing is for come first, as it needs them.
-    """
-    packed = candidate.packed
-    plain = _in_groups(accesses.names, packed)
-    if not all(map(accesses.is_known, plain)) or not 1 < len(plain) <= ORDERED:
-        return plain
-    nest = _TileLoops(accesses, candidate, machine)
-    fixed = {name for name in plain if accesses.parts[name] != WHOLE}
-    kept = [name for name in plain if name in fixed]
-    orders = [o for o in _orders(plain, packed) if [name for name in o if name in fixed] == kept]
-    least = min(orders, key=nest.lines)
-    return least if nest.lines(least) < GAIN * nest.lines(plain) else plain
-
-
 def comes_from_afar(accesses: Accesses, machine: CpuMachine) -> bool:
     """Whether a map touches more than a cache holds, as far as sizes are known."""
     if not accesses.names or not all(map(accesses.is_known, accesses.names)):
         return False
-    return _TileLoops(accesses, Candidate(1, accesses.names[-1]), machine).bytes() > machine.l2
-
-
-def cost_of_order(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> float:
-    """What the lines that come from afar cost for an element, in the order that loops would have."""
-    nest = _TileLoops(accesses, candidate, machine)
-    order = loop_order(accesses, candidate, machine)
-    return machine.afar * nest.lines(order) / math.prod(nest.extents.values())
-
-
-def _groups(names: Sequence[str], packed: Panels | None) -> list[list[str]]:
-    """The indices around the packing for rows, those around that for lanes, and the others."""
-    around = packed.around if packed else frozenset[str]()
-    lanes = packed.names - around if packed else frozenset[str]()
-    first, second = [n for n in names if n in around], [n for n in names if n in lanes]
-    return [first, second, [n for n in names if n not in around | lanes]]
-
-
-def _in_groups(names: Sequence[str], packed: Panels | None) -> tuple[str, ...]:
-    return tuple(name for group in _groups(names, packed) for name in group)
+    return TileLoops(accesses, Candidate(1, accesses.names[-1]), machine).bytes() > machine.l2
 
 
 def _orders(names: Sequence[str], packed: Panels | None) -> Iterator[tuple[str, ...]]:
-    """All orders that leave what packing needs first, that of the indices before others."""
-    for groups in product(*(permutations(group) for group in _groups(names, packed))):
-        yield tuple(name for group in groups for name in group)
+    """All orders, of many indices one, that leave first what is around the packing for rows, then around that
+    for lanes; that of the indices before others."""
+    around = packed.around if packed else frozenset[str]()
+    lanes = packed.names - around if packed else frozenset[str]()
+    first, second = [n for n in names if n in around], [n for n in names if n in lanes]
+    groups = first, second, [n for n in names if n not in around | lanes]
+    for found in product(*(permutations(g) if len(names) <= ORDERED else [g] for g in groups)):
+        yield tuple(name for group in found for name in group)
 
 
-class _TileLoops:
+class TileLoops:
     """The loops over tiles, and what they touch."""
 
     def __init__(self, accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> None:
+        self.accesses, self.packed = accesses, candidate.packed
         self.machine, self.width = machine, accesses.widest
         self.found: dict[frozenset[str], list[tuple[float, float]]] = {}
         self.extents = {name: accesses.extent(name) for name in accesses.names}
@@ -140,14 +105,25 @@ class _TileLoops:
                     key = frozenset((self.binders.get(n, n), stride) for n, stride in read.strides.items())
                     shape = accesses.tensors[read.tensor].shape
                     most = math.prod(n.constant if n.is_constant else math.inf for n in shape)
-                    reads[read.tensor, key] = self.stream(read.strides, most)
+                    reads[read.tensor, key] = _Stream(read.strides, most, machine)
         steps = [math.prod(list(self.extents.values())[n + 1 :]) for n in range(len(accesses.names))]
-        stored = self.stream(dict(zip(accesses.names, steps, strict=True)), math.inf, times=2)
+        stored = _Stream(dict(zip(accesses.names, steps, strict=True)), math.inf, machine, times=2)
         self.streams = [*reads.values(), *[stored] * accesses.results]
 
-    def stream(self, strides: Mapping[str, int | None], most: float, times: int = 1) -> _Stream:
-        large = {n: self.machine.line if stride is None else stride for n, stride in strides.items()}
-        return _Stream(large, most, self.machine, times)
+    def order(self) -> tuple[str, ...]:
+        """The names of the indices, outermost first: those that packing is for before others, as it needs
+        them. Those that run in parts keep their order."""
+        plain, *others = _orders(self.accesses.names, self.packed)
+        if not all(map(self.accesses.is_known, plain)):
+            return plain
+        fixed = [name for name in plain if self.accesses.parts[name] != WHOLE]
+        others = [order for order in others if [name for name in order if name in fixed] == fixed]
+        least = min(others, key=self.lines, default=plain)
+        return least if self.lines(least) < GAIN * self.lines(plain) else plain
+
+    def cost(self) -> float:
+        """What the lines that come from afar cost for an element, in this order."""
+        return self.machine.afar * self.lines(self.order()) / math.prod(self.extents.values())
 
     def touched(self, around: Sequence[str] = ()) -> list[tuple[float, float]]:
         """The lines of each stream in the loops inside of those around, and what these cost."""
@@ -156,7 +132,7 @@ class _TileLoops:
         if found is None:
             tiled = {name: min(self.tile[name], self.extents[name]) for name in key}
             counts = {**self.binders, **self.extents, **tiled}
-            found = [(s.lines(counts, self.width), s.cost(counts, self.width)) for s in self.streams]
+            found = [stream.touched(counts, self.width) for stream in self.streams]
             self.found[key] = found
         return found
 

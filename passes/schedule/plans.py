@@ -17,7 +17,7 @@ from tadc.passes.schedule.accesses import Accesses, operations_in
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import rows_of
-from tadc.passes.schedule.search import EACH, Pick, least_cost, tiling_of
+from tadc.passes.schedule.search import EACH, Pick, cost_of_tiling, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
 from tadc.passes.schedule.thread_division import MULTIPLE, ThreadDivision
 from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP, known_operations
@@ -193,7 +193,7 @@ def plan_in_chain(
     if tiling is not None:
         if tiling.packed is not None and tiling.packed.block is not None:
             return None
-        if _suffers(item, function, plan.parts, machine, rows):
+        if _suffers(item, function, plan, machine):
             return None
     return replace(plan, threads=(), rows=rows_of(item))
 
@@ -252,15 +252,15 @@ def in_steps(items: Sequence[Map], plans: Sequence[NestPlan], count: Affine) -> 
     return found
 
 
-def _suffers(
-    item: Map, function: MapFunction, parts: Sequence[Parts], machine: CpuMachine, rows: int
-) -> bool:
-    """Whether elements cost more where only so many rows are computed at a time."""
+def _suffers(item: Map, function: MapFunction, plan: NestPlan, machine: CpuMachine) -> bool:
+    """Whether elements cost more by this plan, for some rows at a time."""
     first = item.indices[item.marks.row]
     if item.marks.steps or all(any(first in form.variables for form in load.at) for load in item.loads()):
         # No two rows read the same.
         return False
-    few = least_cost(Accesses(item, function, _in_rows(item, rows), parts), machine)
-    full = least_cost(Accesses(item, function, parts=parts), machine)
+    assert plan.tiling is not None
+    code = None if plan.work is None or not machine.least_work else _worthwhile(plan.work)
+    few = cost_of_tiling(plan.tiling)
+    full = least_cost(Accesses(item, function, parts=plan.parts), machine, code)
     # What packing saves in caches is not in the cost.
     return few[0] > SLACK * full[0] or few[1] < full[1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tadc.passes.maps.blocks import used_by
@@ -28,10 +28,10 @@ computes so much that others are stored and loaded again meanwhile."""
 
 @dataclass(frozen=True)
 class _Registers:
-    """What a tile with copies along some indices holds: how many values that depend on these alone are shared
-    by copies along others, and how many one copy has at a time."""
+    """What a tile with copies along some indices holds: how many values are shared that are live for copies
+    along these, and how many one copy has at a time."""
 
-    shared: Mapping[Names, int]
+    shared: Sequence[tuple[Sequence[str], int]]
     own: int
 
 
@@ -42,19 +42,19 @@ class LiveValues:
     accesses: Accesses
     loop: Loop
     machine: CpuMachine
-    found: dict[tuple[Names, str], _Registers] = field(default_factory=dict[tuple[Names, str], _Registers])
+    found: dict[tuple[object, ...], _Registers] = field(default_factory=dict[tuple[object, ...], _Registers])
 
     def pressure(self, candidate: Candidate) -> int:
         """The registers that a step wants."""
         counts = {name: count for name, count in candidate.blocks.items() if count > 1}
         if candidate.fold is self.loop and candidate.parts > 1:
             counts[candidate.lane] = candidate.parts
-        key = frozenset(counts), candidate.lane
+        key = *counts, candidate.lane
         held = self.found.get(key)
         if held is None:
-            held = self.found[key] = _Body(self, key[0], candidate).held()
-        order = [*(name for name in counts if name != candidate.lane), candidate.lane]
-        shared = sum(number * _live(names, order, counts) for names, number in held.shared.items())
+            order = [*(name for name in counts if name != candidate.lane), candidate.lane]
+            held = self.found[key] = _Body(self, frozenset(counts), candidate).held(order)
+        shared = sum([number * math.prod([counts[name] for name in names]) for names, number in held.shared])
         operands = max(shared, candidate.held(self.loop)) + min(held.own, SOON_DEAD)
         results = candidate.results(self.loop) * self.loop.results
         return max(results + operands, results * self.interleaved(candidate))
@@ -66,17 +66,17 @@ class LiveValues:
         return self.accesses.parts[lanes].factor if lanes is not None and is_last else 1
 
 
-def _live(names: Names, order: Sequence[str], counts: Mapping[str, int]) -> int:
-    """How many copies of a value are live: those along what runs inside of the first index that shares it."""
+def _live(names: Names, order: Sequence[str]) -> Sequence[str]:
+    """The indices along which copies of a value are live: those inside of the first one that shares it."""
     first = next((n for n, name in enumerate(order) if name not in names), len(order))
-    return math.prod(counts.get(name, 1) for name in order[first:] if name in names)
+    return [name for name in order[first:] if name in names]
 
 
 class _Body:
     """The body of a reduction in tiles with copies along these indices."""
 
     def __init__(self, values: LiveValues, tiled: Names, candidate: Candidate) -> None:
-        self.deps, self.tiled, self.machine = values.accesses.deps, tiled, values.machine
+        self.machine = values.machine
         fold = values.accesses.lets[values.loop.fold].value
         assert isinstance(fold, Fold)
         self.lets: dict[str, Let] = {name: let for let in fold.body.all_lets() for name in let.names}
@@ -86,6 +86,9 @@ class _Body:
         for name in self.order:
             for used in used_by(self.lets[name].value):
                 self.users.setdefault(used, []).append(name)
+        deps = values.accesses.deps
+        #: The indices of copies that values depend on.
+        self.along = {name: deps.get(name, Names()) & tiled for name in {**self.order, **self.users}}
         # Products that are added in the same instruction are in no register.
         given = fold.body.gives if fold.kind == "sum" else ()
         self.nowhere = {name for name in given if name in self.lets and factors(self.lets[name].value)}
@@ -110,16 +113,13 @@ class _Body:
             alone = [used for used in operands if self.users[used] == [name] and not self.is_shared(used)]
             self.nowhere.update(alone[:1])
 
-    def along(self, name: str) -> Names:
-        """The indices of copies that a value depends on."""
-        return self.deps.get(name, Names()) & self.tiled
-
     def is_shared(self, name: str) -> bool:
         """Whether copies of something else share a copy of a value."""
-        return any(self.along(user) > self.along(name) for user in self.users.get(name, ()))
+        return any(self.along[user] > self.along[name] for user in self.users.get(name, ()))
 
-    def held(self) -> _Registers:
-        """What is shared by copies, and the most that one has for itself."""
+    def held(self, order: Sequence[str]) -> _Registers:
+        """What copies share, those along the first of some indices outermost; and the most that one has for
+        itself."""
         wanted = {name: self.is_shared(name) for name in {**self.order, **self.users}}
         wanted = {name: shared for name, shared in wanted.items() if name not in self.nowhere}
         last = {used: n for n, name in enumerate(self.order) for used in used_by(self.lets[name].value)}
@@ -130,7 +130,8 @@ class _Body:
             live = {value for value in live if value not in self.lets or last.get(value, n) > n}
             live |= {name} if wanted.get(name) is False else set[str]()
             own = max(own, len(live))
-        return _Registers(Counter(self.along(name) for name, shared in wanted.items() if shared), own)
+        alike = Counter(self.along[name] for name, shared in wanted.items() if shared)
+        return _Registers([(_live(names, order), number) for names, number in alike.items()], own)
 
     def inside(self, name: str) -> int:
         """The registers that an operation needs in between, of which one is that of its result."""

@@ -16,7 +16,7 @@ from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cost import cost, writes_by_turns
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import leaping_candidates
-from tadc.passes.schedule.loop_order import GAIN, comes_from_afar, cost_of_order, loop_order
+from tadc.passes.schedule.loop_order import GAIN, TileLoops, comes_from_afar
 from tadc.passes.schedule.packing import packing
 from tadc.passes.schedule.pressure import LiveValues
 from tadc.passes.schedule.splits import copies
@@ -77,7 +77,7 @@ def tiling_of(
     if best is None:
         return None
     packed, each = best.packed, best.cost
-    order = recurrence.loops(item.indices) if recurrence else loop_order(accesses, best, machine)
+    order = recurrence.loops(item.indices) if recurrence else TileLoops(accesses, best, machine).order()
     blocks = {name: count for name, count in best.blocks.items() if count > 1}
     best = replace(best, blocks=blocks, order=order)
     if best.fold is not None:
@@ -111,18 +111,21 @@ def may_stream(item: Map, function: MapFunction, width: int, machine: CpuMachine
     return True
 
 
-def least_cost(accesses: Accesses, machine: CpuMachine) -> tuple[float, int]:
-    """The cost of an element, and how many reads are packed, in the tiling that `tiling_of` chooses.
+def least_cost(accesses: Accesses, machine: CpuMachine, code: int | None = None) -> tuple[float, int]:
+    """What an element costs in the tiling that `tiling_of` chooses, or without vectors where that is none."""
+    best = _best(accesses, machine, code, recurrence_of(accesses.map)) or _plain(accesses, machine)
+    return cost_of_tiling(best)
 
-    Where it chooses none, that is one without vectors.
-    """
-    best = _best(accesses, machine, recurrence=recurrence_of(accesses.map)) or _plain(accesses, machine)
-    return best.cost, len(best.packed.reads) if best.packed else 0
+
+def cost_of_tiling(tiling: Candidate) -> tuple[float, int]:
+    """The cost of an element, and how many reads are packed."""
+    return tiling.cost, len(tiling.packed.reads) if tiling.packed else 0
 
 
 def _plain(accesses: Accesses, machine: CpuMachine) -> Candidate:
     candidate = Candidate(1, accesses.names[-1] if accesses.names else "")
-    return replace(candidate, cost=cost(accesses, candidate, machine))
+    candidate.cost = cost(accesses, candidate, machine)
+    return candidate
 
 
 def _best(
@@ -150,10 +153,14 @@ def _best(
     candidates = _Candidates(accesses, machine, budget).all(tiled)
     if in_order:
         candidates = (each for each in candidates if each.fold is None and not each.leaps)
-    found = ((each, packing(accesses, each, machine)) for each in candidates)
-    packed = (replace(each, packed=panels) if panels else each for each, panels in found)
-    costs = [replace(each, cost=cost(accesses, each, machine)) for each in packed]
-    priced = [*with_lines(accesses, costs, machine)] if comes_from_afar(accesses, machine) else costs
+    priced = list[Candidate]()
+    for each in candidates:
+        each.packed = packing(accesses, each, machine)
+        each.cost = cost(accesses, each, machine)
+        priced.append(each)
+    if comes_from_afar(accesses, machine):
+        share = math.inf if pick else 1 + max(LITTLE_MORE.values())
+        priced = [*with_lines(accesses, priced, machine, share)]
     if pick is not None:
         return pick(accesses, priced)
     best = _worth_its_code(accesses, machine, priced)
@@ -164,18 +171,26 @@ def _best(
     return best
 
 
-def with_lines(accesses: Accesses, found: Iterable[Candidate], machine: CpuMachine) -> Iterator[Candidate]:
+def with_lines(
+    accesses: Accesses, found: Iterable[Candidate], machine: CpuMachine, share: float
+) -> Iterator[Candidate]:
     """The cheapest candidates; where the loops of panels, which stand first, bring in far more lines from
-    afar than others, with what these cost, and without panels."""
+    afar than others, with what these cost, and without panels. Some are left out that cost more than so many
+    times as much as another."""
+    least = math.inf
     for each in sorted(found, key=lambda each: each.cost)[:WITH_LINES]:
-        plain = replace(each, packed=None)
-        lines = cost_of_order(accesses, each, machine) if each.packed is not None else 0
-        fewer = cost_of_order(accesses, plain, machine) if lines else 0
-        if fewer >= GAIN * lines:
-            yield each
-        else:
-            yield replace(each, cost=each.cost + lines, lines=lines)
-            yield replace(plain, cost=cost(accesses, plain, machine) + fewer, lines=fewer)
+        several = [each]
+        if each.packed is not None:
+            plain = replace(each, packed=None)
+            plain.cost = cost(accesses, plain, machine)
+            if min(each.cost, plain.cost) > share * least:
+                continue
+            lines, fewer = (TileLoops(accesses, one, machine).cost() for one in (each, plain))
+            if fewer < GAIN * lines:
+                pairs = ((each, lines), (plain, fewer))
+                several = [replace(one, cost=one.cost + more, lines=more) for one, more in pairs]
+        least = min(least, *(one.cost for one in several))
+        yield from several
 
 
 def _worth_its_code(accesses: Accesses, machine: CpuMachine, found: Sequence[Candidate]) -> Candidate | None:
@@ -268,7 +283,7 @@ class _Candidates:
                 blocks = (*blocks, *range(FEWEST, TOGETHER + 1))
             for block in sorted(set(blocks)):
                 room = own * block <= most and (extent is None or extent >= block)
-                made = replace(candidate, blocks={**candidate.blocks, name: block}) if room else None
+                made = candidate.with_blocks({**candidate.blocks, name: block}) if room else None
                 if made is not None and self.fits(made):
                     yield made
         if self.accesses.in_steps and candidate.fold is not None and candidate.parts == 1:
@@ -302,7 +317,7 @@ class _Candidates:
             for rows, columns in product(SIDES, repeat=2):
                 fits = all(e is None or e >= n for e, n in ((first, rows), (second, columns)))
                 room = fits and rows * columns <= most
-                made = replace(candidate, blocks={one: rows, other: columns}) if room else None
+                made = candidate.with_blocks({one: rows, other: columns}) if room else None
                 if made is not None and self.fits(made):
                     yield made
 
