@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from tadc.frontend.diagnostics import Diagnostic
@@ -12,13 +13,14 @@ from tadc.passes.maps.filled_tensors import set_in_place
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of, sweep_of
 from tadc.passes.nest import steps as st
-from tadc.passes.nest.nest import ON_GPU, At, Extreme, For, Nest
+from tadc.passes.nest.nest import ON_GPU, At, Extreme, For, Nest, Stage
 from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.primitives.apply import apply_steps
-from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in, statements_in
 from tadc.passes.nest.sum_points import nest_of
 from tadc.passes.schedule.reader import ReadMap, read_schedule
+from tadc.passes.terms.costs import ELEMENT, STACK
 from tadc.passes.where import does_not_fit
 
 GPU_STEPS = st.When, st.Flatten, st.InBlocks, st.MergeLoops, st.Room
@@ -49,10 +51,11 @@ def given_schedule(source: Source, functions: Sequence[MapFunction]) -> Given:
             return apply_steps(nest_of(function, item), steps)
 
         check_steps(read, source, _of_cpu(steps) or _of_pair(function, item) or problem_of(steps, item), made)
-        twice = _twice(steps, made(steps), item)
-        if twice is not None:
-            number, text, help = twice
-            raise does_not_fit(f"its last tile is moved back, {text}", read.spans[number], help, source)
+        nest = made(steps)
+        wrong = _twice(steps, nest, item) or _too_large(steps, nest)
+        if wrong is not None:
+            number, text, help = wrong
+            raise does_not_fit(text, read.spans[number], help, source)
         found |= dict.fromkeys(own, steps)
     return found
 
@@ -143,8 +146,19 @@ def _twice(steps: Sequence[st.Step], nest: Nest, item: Map) -> Problem | None:
     for tiles, text, help in reasons:
         for number, step in enumerate(steps):
             if isinstance(step, st.Split) and step.outer in tiles:
-                return number, text, help
+                return number, f"its last tile is moved back, {text}", help
     return None
+
+
+def _too_large(steps: Sequence[st.Step], nest: Nest) -> Problem | None:
+    """The last buffer, where all of them are more than the stack has room for."""
+    rooms = [each.tensor for each in statements_in(nest.body) if isinstance(each, Stage)]
+    total = sum(math.prod(e.constant for e in room.shape) * ELEMENT[room.type] for room in rooms)
+    if total <= STACK:
+        return None
+    number = max(n for n, step in enumerate(steps) if isinstance(step, st.StageRead | st.Scatter))
+    text = f"the buffers take {total} bytes, of {STACK} that the stack has for them"
+    return number, text, "`cut` the reduction around it, or copy for fewer loops"
 
 
 def _moves_back(loop: For) -> bool:

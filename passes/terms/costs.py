@@ -44,6 +44,8 @@ FIRST, SECOND = 32 << 10, 2 << 20
 SPARSE = 8
 #: The most bytes of a buffer for a row of a sparse product, which is on the stack and in a cache near.
 BUFFER = SECOND // 8
+#: The most bytes of the buffers of a nest on the stack: half of what threads of Linux have.
+STACK = 2 * SECOND
 #: The most columns of a row that is spread, each with a number and the row that it is of.
 SPREAD = BUFFER // 8
 #: Tables of so many bytes are read from caches in every call: what is expensive to compute may be one.

@@ -60,6 +60,12 @@ def test_what_is_chosen_can_be_given() -> None:
         (MATMUL, "map c split i 4 overlap -> j, i1", "split", "`j` is taken"),
         (MATMUL, "map c stage %9 over k", "stage", "`%9`"),
         (MATMUL, f"map c {TILES} stage %1 inside j0 over k, j1", "stage", "no index or size here"),
+        (
+            MATMUL.replace("30", "90000"),
+            f"map c {TILES} stage %0 inside j0 over k, j1",
+            "stage",
+            "that the stack has",
+        ),
         (MATMUL, "map c rows i 8", "rows", "no chain"),
         (MATMUL, "map c interleave nowhere", "interleave", "no loop `nowhere`"),
         (MATMUL, "map c interleave i", "interleave", "neither copies nor written out"),
