@@ -19,10 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tadc.backend.runtime.thread_count import PARALLEL
 from tadc.passes.cpu.passing_on import AS_IT_IS_IN_TEXT, MANY
-
-#: The symbol of what calls a function on ranges, from several threads.
-PARALLEL = "tadc_parallel"
 
 #: So many operations are worth a part of a phase; `passes/schedule/work_counts.py` says what an operation is.
 LEAST_PART = 8192

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from math import prod
+from typing import Literal, NamedTuple
 
 from tadc.lattice.affine import Affine
 
 Which = Literal["min", "max"]
+Kind = Literal["sum", "product"]
 
 
-@dataclass(frozen=True)
-class Sum:
-    """A sum of counts."""
+class Together(NamedTuple):
+    """A sum or a product of counts."""
 
+    kind: Kind
     of: tuple[Count, ...]
 
 
-@dataclass(frozen=True)
-class Product:
-    """A product of counts."""
-
-    of: tuple[Count, ...]
-
-
-Count = int | Affine | Sum | Product
+Count = int | Affine | Together
 
 
 @dataclass(frozen=True)
@@ -55,34 +50,27 @@ def _value_at(count: Count, point: Mapping[str, int]) -> int:
             return count
         case Affine():
             return count.evaluate(point)
-        case Sum(of=of):
-            return sum(_value_at(each, point) for each in of)
-        case Product(of=of):
-            result = 1
-            for each in of:
-                result *= _value_at(each, point)
-            return result
+        case Together(kind=kind, of=of):
+            return (sum if kind == "sum" else prod)(_value_at(each, point) for each in of)
 
 
 def sum_of(counts: Sequence[Count]) -> Count:
     """A sum, its numbers added."""
     known = sum(count for count in counts if isinstance(count, int))
-    return _of(Sum, counts, known, 0)
+    return _of("sum", counts, known, 0)
 
 
 def product(counts: Sequence[Count]) -> Count:
     """A product, its numbers multiplied."""
-    known = 1
-    for count in counts:
-        known *= count if isinstance(count, int) else 1
-    return _of(Product, counts, known, 1) if known else 0
+    known = prod(count for count in counts if isinstance(count, int))
+    return _of("product", counts, known, 1) if known else 0
 
 
-def _of(kind: type[Sum] | type[Product], counts: Sequence[Count], known: int, neutral: int) -> Count:
+def _of(kind: Kind, counts: Sequence[Count], known: int, neutral: int) -> Count:
     """What numbers, which make `known`, and the other counts make together."""
     others: list[Count] = [count for count in counts if not isinstance(count, int)]
     if not others:
         return known
     if known != neutral:
         others.append(known)
-    return others[0] if len(others) == 1 else kind(tuple(others))
+    return others[0] if len(others) == 1 else Together(kind, tuple(others))

@@ -262,7 +262,7 @@ def test_a_cloth_comes_to_rest() -> None:
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
-    "lattice": 4_183,
+    "lattice": 4_171,
     "frontend": 11_905,
     "dialect": 3_428,
     "passes": 45_680,
@@ -275,7 +275,7 @@ LIMITS = {
     "passes/schedule": 4_937,
     "passes/supports": 2_162,
     "passes/terms": 4_409,
-    "backend": 16_965,
+    "backend": 16_969,
     "tadc": 27_293,
     "tadc/apps": 8_862,
 }

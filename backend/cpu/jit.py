@@ -7,7 +7,7 @@ from functools import cache
 
 from tadc.backend.cpu.kept_code import linked
 from tadc.backend.cpu.linking import Library, link
-from tadc.backend.splitting import PARALLEL
+from tadc.backend.runtime.thread_count import PARALLEL
 from tadc.passes.cpu.passing_on import AS_IT_IS_IN_TEXT, MANY
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from tadc.backend.cpu.kept_code import linked
 from tadc.backend.cpu.linking import Library
-from tadc.backend.runtime.thread_count import tell
-from tadc.backend.splitting import PARALLEL
+from tadc.backend.runtime.thread_count import PARALLEL, tell
 from tadc.frontend.forks import new_lock
 
 _RESIZE, _FORGET = "tadc_pool_resize", "tadc_pool_forget"

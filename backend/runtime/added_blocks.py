@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tadc.backend.runtime.addresses import addresses
+from tadc.backend.runtime.thread_count import PARALLEL
 from tadc.backend.runtime.workspace import ALIGNMENT, workspace
-from tadc.backend.splitting import PARALLEL
 from tadc.frontend.dtypes import COMPUTED, DTYPES
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tadc.backend.runtime.call_messages import said
 from tadc.backend.runtime.parameters import Parameter
@@ -10,7 +11,9 @@ from tadc.backend.runtime.size_list import Numbers, Place, SizeList, lengths
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import LENGTH, Extent, SizeSource, extent_text, symbols_in
 from tadc.frontend.size_values import SizeValues, refused, values_text
-from tadc.frontend.terms import Domain
+
+if TYPE_CHECKING:
+    from tadc.frontend.terms import Domain
 
 #: What is wrong with the program at sizes that may be excluded; None where that cannot be told.
 Recheck = Callable[[Mapping[str, int]], list[Diagnostic] | None]

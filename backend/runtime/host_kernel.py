@@ -13,7 +13,6 @@ from tadc.backend.runtime.direct_calls import DirectCall, direct_call
 from tadc.backend.runtime.fitting import Fitting
 from tadc.backend.runtime.free_memory import SMALL, free_for
 from tadc.backend.runtime.host_arrays import HOST, Array
-from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.memory_errors import too_little
 from tadc.backend.runtime.outputs import given_outputs
@@ -24,6 +23,7 @@ from tadc.backend.runtime.workspace import Temporary, new_array, workspace
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
+    from tadc.backend.runtime.index_arguments import IndexArguments
     from tadc.frontend.source import Source
 
 #: The shapes of this many calls are kept with what was found out about them.
@@ -55,8 +55,11 @@ class _Plan:
         self.known = known
         made = [p.at(known) for p in kernel.made]
         # Of a version errors are to say what the program says, which has names for its sizes.
-        has_indices = any(p.below is not None for p in kernel.inputs)
-        self.indices = IndexArguments(asked or kernel.inputs, kernel.made, known) if has_indices else None
+        self.indices: IndexArguments | None = None
+        if any(p.below is not None for p in kernel.inputs):
+            from tadc.backend.runtime.index_arguments import IndexArguments
+
+            self.indices = IndexArguments(asked or kernel.inputs, kernel.made, known)
         self.new: list[tuple[Any, Any, int]] = [(p.shape, p.dtype, p.bytes) for p in outputs]
         self.between = workspace(temporaries)
         self.steps = sum(t.tensor.bytes for t in temporaries if t.has_steps)

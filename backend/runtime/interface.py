@@ -12,12 +12,12 @@ from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.size_list import SizeList
 from tadc.backend.runtime.workspace import Temporary
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.amounts import Count, Counted, Product, Sum
 from tadc.lattice.form_json import Json, form_json, form_of
 
 if TYPE_CHECKING:
     from tadc.frontend.extents import Extent
     from tadc.frontend.terms import Domain
+    from tadc.lattice.amounts import Count, Counted
 
 _GROUPS = ("inputs", "outputs", "temporaries")
 
@@ -153,9 +153,19 @@ def _counted_json(counted: Counted) -> Json:
 
 
 def _counted_of(found: Json) -> Counted:
+    from tadc.lattice.amounts import Counted, Together
+
+    def count_of(found: Json) -> Count:
+        if isinstance(found, int):
+            return found
+        if len(found) == 1:
+            return form_of(found[0])
+        kind, *of = found
+        return Together(kind, tuple(map(count_of, of)))
+
     names, count = found
     read = ((str(name), which, tuple(form_of(form) for form in forms)) for name, which, forms in names)
-    return Counted(tuple(read), _count_of(count))
+    return Counted(tuple(read), count_of(count))
 
 
 def _count_json(count: Count) -> Json:
@@ -165,14 +175,5 @@ def _count_json(count: Count) -> Json:
             return count
         case Affine():
             return [form_json(count)]
-        case Sum(of=of) | Product(of=of):
-            return ["sum" if isinstance(count, Sum) else "product", *map(_count_json, of)]
-
-
-def _count_of(found: Json) -> Count:
-    if isinstance(found, int):
-        return found
-    if len(found) == 1:
-        return form_of(found[0])
-    kind, *of = found
-    return {"sum": Sum, "product": Product}[kind](tuple(map(_count_of, of)))
+        case (kind, of):
+            return [kind, *map(_count_json, of)]

@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.extents import Extent, Shape, SizeSource, shape_at, size_sources
-from tadc.frontend.terms import Domain
+
+if TYPE_CHECKING:
+    from tadc.frontend.terms import Domain
 
 Number = TypeVar("Number")
 Place = tuple[int, int]

@@ -13,6 +13,9 @@ from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 VARIABLE = "TADC_NUM_THREADS"
 MOST = 1024
 
+#: The symbol of what calls a function on ranges, from several threads.
+PARALLEL = "tadc_parallel"
+
 #: What is told of a new number: the pool, once there is one.
 _listeners: list[Callable[[int], None]] = []
 _count: int | None = None

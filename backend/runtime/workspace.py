@@ -9,8 +9,7 @@ know it, those that are in use at different times share a slot, which is as larg
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from numpy import empty, ndarray
 
@@ -39,8 +38,7 @@ def new_array(shape: tuple[int, ...], dtype: Any, size: int) -> Array:
     return ndarray(shape, dtype, made, -(begin or 0) % ALIGNMENT)
 
 
-@dataclass(frozen=True)
-class Temporary:
+class Temporary(NamedTuple):
     """A tensor that the map number `first` computes and the map number `last` is the last to read.
 
     The program defines it, or what it is made for, at a `line` and `column`, from 1; 0 where nothing says.
@@ -57,11 +55,10 @@ class Temporary:
 
     def at(self, sizes: Mapping[str, int]) -> Temporary:
         """The tensor where the sizes have these values."""
-        return self if self.tensor.is_static else replace(self, tensor=self.tensor.at(sizes))
+        return self if self.tensor.is_static else self._replace(tensor=self.tensor.at(sizes))
 
 
-@dataclass(frozen=True)
-class Workspace(Generic[Number]):
+class Workspace(NamedTuple, Generic[Number]):
     """Where each tensor starts, in bytes, and how many bytes there are."""
 
     offsets: tuple[Number, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from functools import partial, reduce
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.lattice.amounts import Count, Counted, Product, Sum
+from tadc.lattice.amounts import Count, Counted, Together
 from tadc.passes.maps.lower_body import BodyLowering
 
 MOST = 1 << 62
@@ -29,14 +29,9 @@ def counted_value(
                 return low.constant(low.index_type, min(count, MOST), point)
             case Affine():
                 return low.affine([count.substitute(forms)], point)
-            case Sum(of=of):
-                return joined("arith.addi", of)
-            case Product(of=of):
-                return joined("arith.muli", of)
-
-    def joined(operation: str, of: tuple[Count, ...]) -> ir.Value:
-        return reduce(
-            lambda x, y: low.create(operation, [low.index_type], [x, y], point).results[0], map(made, of)
-        )
+            case Together(kind=kind, of=of):
+                name = "arith.addi" if kind == "sum" else "arith.muli"
+                operation = partial(low.create, name, [low.index_type])
+                return reduce(lambda x, y: operation([x, y], point).results[0], map(made, of))
 
     return made(counted.count)

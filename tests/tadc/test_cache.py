@@ -336,7 +336,7 @@ import numpy as np
 import tadc
 f = tadc.value_and_vjp(tadc.function("x: f64[4]; y[i] = exp(x[i])"))
 print(f(x=np.zeros(4), dy=np.ones(4)).dx)
-heavy = ("torch_mlir", "mlir", "llvmlite", "jax", "torch", "tadc.frontend.parser", "tadc.compiler.all_stages")
+heavy = ("torch_mlir", "mlir", "llvmlite", "jax", "torch", "tadc.frontend.terms", "tadc.compiler.all_stages")
 print(sorted(set(heavy) & sys.modules.keys()))
 """
 
