@@ -69,7 +69,7 @@ def layer(draw: Draw) -> Workload:
     program = f"""x: f64[N, K]; g: f64[K]; w: f64[{weights}]; b: f64[{out}]
 {draw.one(*_NORMS[norm])}
 let z[n, j] = sum{{k}} (y[n, k]*{read}) + b[j]
-f[n, j] = {"x[n, j] + " if residual else ""}{value}"""
+f[n, j] = {f"x[n, j] + ({value})" if residual else value}"""
 
     def form(library: Any, function: Any, x: Any, g: Any, w: Any, b: Any) -> Any:
         y = function(_normed(library, norm, x, g) @ (w.T if across else w) + b)

@@ -115,13 +115,14 @@ class Candidate:
         return Candidate(self.width, self.lane, self.fold, blocks, self.parts, self.leaps)
 
     def smaller(self, share: float) -> Candidate | None:
-        """One with less code, about this share: without panels, which are for this number of copies, or of
-        fewer copies along the index that has the most; None where there is one."""
+        """One with less code, about this share: without panels, which are for this number of copies, of fewer
+        copies along the index that has the most, or of half as many parts of a reduction; None where there is
+        one of each."""
         if self.packed is not None:
             return replace(self, packed=None)
         index = max(self.blocks, key=lambda name: self.blocks[name], default=None)
         if index is None or self.blocks[index] < 2:
-            return None
+            return replace(self, parts=self.parts // 2) if self.parts > 1 else None
         count = min(int(self.blocks[index] * share), self.blocks[index] - 1)
         return replace(self, blocks={**self.blocks, index: max(count, 1)})
 

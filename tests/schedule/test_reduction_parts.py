@@ -85,3 +85,15 @@ def test_results_by_logsumexp_do_not_join() -> None:
     with pytest.raises(tadc.CompileError) as caught:
         tadc.compile(f, schedule="map y cut %1 k 4 -> kc")
     assert [found.code for found in caught.value.diagnostics] == ["TAD0612"]
+
+
+def test_a_reduction_with_much_code_keeps_vectors() -> None:
+    """Less code is worth compiling than its four parts make, with two lower bounds: it has fewer parts."""
+    f = tadc.function(
+        "d: f32[977, 102]; f: f32[977, 102]\ng[o: 2] = sum{t}_(o + 1)^976 (sum{b} (d[t, b]*f[t - o - 1, b]))"
+    )
+    d, x = (np.random.default_rng(n).standard_normal((977, 102)).astype("f4") for n in range(2))
+    found = tadc.compile(f)(d=d, f=x)
+    wanted = [(d[o + 1 :].astype("f8") * x[: 976 - o]).sum() for o in range(2)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
+    assert "lane" in f.lower().as_text("schedule")
