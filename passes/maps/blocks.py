@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +22,9 @@ from tadc.passes.maps.map import (
     Load,
     Map,
     Value,
+    addends,
     blocks_of,
+    factors,
 )
 
 Placing = Callable[[str, tuple[Affine, ...]], tuple[str, tuple[Affine, ...]]]
@@ -160,6 +162,25 @@ def used_by(value: Value) -> Iterator[str]:
         yield from value.operands if isinstance(value, Applied) else value.first
     for block in blocks_of(value):
         yield from uses(block)
+
+
+def joined_by_factors(block: Block) -> frozenset[str]:
+    """Values of the block of a sum that only join it as products: each is added in one rounding, and so are
+    those that what joins it adds up."""
+    lets, used = {let.names[0]: let.value for let in block.lets if let.names}, Counter(uses(block))
+    found = set[str]()
+
+    def visit(name: str) -> bool:
+        value = lets.get(name)
+        if value is None or used[name] > 1:
+            return False
+        if factors(value) or any([visit(each) for each in addends(value)]):
+            found.add(name)
+        return name in found
+
+    for name in block.gives:
+        visit(name)
+    return frozenset(found)
 
 
 def uses(block: Block) -> Iterator[str]:

@@ -232,6 +232,11 @@ def factors(value: Value) -> tuple[str, ...]:
             return ()
 
 
+def addends(value: Value) -> tuple[str, ...]:
+    """The operands of what is an addition."""
+    return value.operands if isinstance(value, Applied) and value.function == "add" else ()
+
+
 @dataclass(frozen=True)
 class TensorDecl:
     """A tensor, by a name of its own in the function; `label` is for people. Extents are forms of sizes.

@@ -10,7 +10,7 @@ from functools import reduce
 from tadc.dialect.mlir import ir
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.map import Fold, Let, factors
+from tadc.passes.maps.map import Fold, Let, addends, factors
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.exponentials import exponentials
 from tadc.passes.nest.fold_blocks import FoldInBlocks
@@ -36,14 +36,14 @@ def lower_fold(body: Lockstep, let: Let, fold: Fold, context: LockstepContext) -
 
 
 def _sum(of: FoldLoops, s: Scalars, element: str, result: ir.Value, copy: Copy) -> ir.Value:
-    """A product is added in one rounding."""
-    if element in of.left_out:
-        x, y = (
-            of.body.lanes.spread_to(of.body.value(name, copy), s.type, s.point)
-            for name in factors(of.made[element].value)
-        )
+    """A product is added in one rounding, and what adds up products one after the other."""
+    if element not in of.left_out:
+        return JOIN["sum"](s, result, of.joining(s, element, copy))
+    value = of.made[element].value
+    if of_product := factors(value):
+        x, y = (of.joining(s, name, copy) for name in of_product)
         return s.op("math.fma", x, y, result)
-    return JOIN["sum"](s, result, of.joining(s, element, copy))
+    return reduce(lambda so_far, name: _sum(of, s, name, so_far, copy), addends(value), result)
 
 
 def _joined(kind: str) -> Combine:

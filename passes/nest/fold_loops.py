@@ -8,7 +8,6 @@ that it was computed in.
 from __future__ import annotations
 
 import copy as copying
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
@@ -23,8 +22,8 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.polyhedron import NEVER, irredundant
-from tadc.passes.maps.blocks import uses
-from tadc.passes.maps.map import Ask, Fold, Let, factors
+from tadc.passes.maps.blocks import joined_by_factors
+from tadc.passes.maps.map import Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lockstep import Lockstep, LockstepContext
@@ -85,7 +84,7 @@ class FoldLoops:
         else:
             self.nest = tight(self.loops_over(self.names, self.rows, self.facts), self.facts)
         self.elements = fold.body.gives
-        self.left_out: tuple[str, ...] = ()
+        self.left_out = frozenset[str]()
         """Values of the block that are made where an element joins a result."""
         self.moving = frozenset(body.tile.ranges)
         self.kept = body.names(let.names[0], context)
@@ -124,13 +123,9 @@ class FoldLoops:
     # -- what an element gives -------------------------------------------------------------------
 
     def leave_out_products(self) -> None:
-        """Make no products that only join a sum."""
-        made = {let.names[0]: let for let in self.value.body.lets if let.names}
-        own = [made.get(name) for name in self.elements]
-        used = Counter(uses(self.value.body))
-        found = (let for let in own if let and factors(let.value) and used[let.names[0]] == 1)
-        self.left_out = tuple(let.names[0] for let in found)
-        self.made = made
+        """Make no products that only join a sum, and no sums of them."""
+        self.made = {let.names[0]: let for let in self.value.body.lets if let.names}
+        self.left_out = joined_by_factors(self.value.body)
 
     def joining(self, s: Scalars, element: str, copy: Copy) -> ir.Value:
         """A value of the block in a copy, of the type that the loops carry."""

@@ -11,6 +11,7 @@ from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Lookup
+from tadc.passes.maps.blocks import joined_by_factors
 from tadc.passes.maps.closest_bounds import closest_bounds, counted_from, step_with
 from tadc.passes.maps.map import (
     Applied,
@@ -25,8 +26,8 @@ from tadc.passes.maps.map import (
     Map,
     MapFunction,
     TensorDecl,
+    addends,
     blocks_of,
-    factors,
 )
 from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.schedule.fibre_steps import steps_between
@@ -292,8 +293,10 @@ class Accesses:
         domain = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges)
         inner = Loop(values[0], fold.kind, binders, trips, domain=domain - set(binders), bounds=bounds)
         inner.results = len(values)
-        added = (self.lets[name].value for name in fold.body.gives)
-        inner.additions = sum(fold.kind != "sum" or not factors(value) for value in added)
+        joined = joined_by_factors(fold.body) if fold.kind == "sum" else ()
+        # What adds up products is no addition of its own.
+        less = sum(bool(addends(self.lets[name].value)) for name in joined)
+        inner.additions = sum(name not in joined for name in fold.body.gives) - less
         inner.direct = not self.guards
         inner.is_counted = bool(binders) and counted_from(binders[-1], rows) is not None
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)

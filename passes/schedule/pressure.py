@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tadc.passes.maps.blocks import used_by
-from tadc.passes.maps.map import Applied, Constant, Fold, Let, factors
+from tadc.passes.maps.blocks import joined_by_factors, used_by
+from tadc.passes.maps.map import Applied, Constant, Fold, Let
 from tadc.passes.schedule.accesses import Accesses, Loop
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -90,8 +90,7 @@ class _Body:
         #: The indices of copies that values depend on.
         self.along = {name: deps.get(name, Names()) & tiled for name in {**self.order, **self.users}}
         # Products that are added in the same instruction are in no register.
-        given = fold.body.gives if fold.kind == "sum" else ()
-        self.nowhere = {name for name in given if name in self.lets and factors(self.lets[name].value)}
+        self.nowhere = set(joined_by_factors(fold.body) if fold.kind == "sum" else ())
         if self.machine.folds:
             self.from_memory({read.name for read in values.loop.reads if candidate.stride(read) == 1})
 

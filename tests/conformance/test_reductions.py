@@ -327,3 +327,22 @@ def test_a_derivative_in_several_variables(kind: str) -> None:
             np.testing.assert_allclose(getattr(back, "d" + name)[k], want, rtol=1e-4, atol=1e-8)
     if kind in ("max", "min"):
         assert np.count_nonzero(back.dx) == 1
+
+
+@pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])
+def test_products_that_a_summand_adds_up_join_the_sum_one_by_one(target: str) -> None:
+    """Each is rounded once with its addition; a difference of two is 0 where they are equal."""
+    text = (
+        "a: f32[10, 40]\nb: f32[10]\nc: f32[10, 40]\n"
+        "f[i] = sum{k: 9} (a[k, i] * b[k] + c[k, i] * a[k + 1, i])\n"
+        "g[i] = sum{k} (a[k, i] * c[k, i] - c[k, i] * a[k, i])"
+    )
+    rng = np.random.default_rng(5)
+    a, b, c = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((10, 40), 10, (10, 40)))
+    found = tadc.compile(tadc.function(text), target=target)(a, b, c)
+    want = np.zeros(40, np.float32)
+    for k in range(9):
+        for x, y in ((a[k], b[k]), (c[k], a[k + 1])):
+            want = (np.float64(x) * np.float64(y) + want).astype(np.float32)
+    np.testing.assert_array_equal(found.f, want)
+    np.testing.assert_array_equal(found.g, np.zeros(40))
