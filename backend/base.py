@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tadc.backend.backend_errors import backend_error
 from tadc.frontend.diagnostics import CompileError
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck, SizeSymbols

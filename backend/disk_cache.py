@@ -20,7 +20,8 @@ import stat
 import time
 import warnings
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+
+from tadc.lattice.late_dataclasses import dataclass
 
 DEFAULT_LIMIT = 256 << 20
 

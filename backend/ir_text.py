@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass, field
 
 from tadc.frontend.dtypes import DTYPES
+from tadc.lattice.late_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

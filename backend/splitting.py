@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from tadc.backend.runtime.thread_count import PARALLEL
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.cpu.passing_on import AS_IT_IS_IN_TEXT, MANY
 
 #: So many operations are worth a part of a phase; `passes/schedule/work_counts.py` says what an operation is.

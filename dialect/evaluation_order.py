@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from tadc.frontend.limits import MAX_REGIONS, too_large
@@ -25,6 +24,7 @@ from tadc.frontend.terms import (
     reachable,
     type_in,
 )
+from tadc.lattice.late_dataclasses import dataclass, field
 
 Wanted = tuple[Term, str]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.text_tokens import TextToken, TextTokens
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, box
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ place in a program is an error at its location.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from tadc.dialect.declarations import Declarations, element_type, indices_of
@@ -26,6 +25,7 @@ from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Term
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 __all__ = ["Fused", "UnsupportedIR", "read_fused", "read_program", "tad_functions"]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.index_maps import attribute_text
 from tadc.dialect.text_indices import Space
 from tadc.dialect.text_tokens import TextPiece, TextToken
+from tadc.lattice.late_dataclasses import dataclass, field
 
 #: What follows the name of an op; words in braces are fields, which a reader and a writer have a method for.
 FORMS = {

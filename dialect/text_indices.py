@@ -8,12 +8,12 @@ was: in `L <= R` the terms of `L` come first, negated, then those of `R`; in `L 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from tadc.dialect.form_reader import FormReader, TextError
 from tadc.dialect.index_maps import attribute_text
 from tadc.dialect.text_tokens import TextToken
+from tadc.lattice.late_dataclasses import dataclass, field
 
 
 class SpelledTerm(NamedTuple):

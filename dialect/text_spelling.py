@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.form_reader import TextError
 from tadc.dialect.mlir import ir
 from tadc.dialect.text_indices import Space, SpelledTerm, Sum, TextCursor, negated, spell
 from tadc.dialect.text_tokens import TextToken, TextTokens
+from tadc.lattice.late_dataclasses import dataclass, field
 
 
 @dataclass

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tadc.frontend.lexer import match_brackets
+from tadc.lattice.late_dataclasses import dataclass, field
 
 _PATTERN = re.compile(
     r"""(?P<skip>\s+|//[^\n]*)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from tadc.frontend.context import Clause, Context
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Domain, Term, Terms
 from tadc.lattice.affine import Affine, at_least_zero, equals_zero
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)

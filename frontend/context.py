@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Extent, extent
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, at_least_zero, box
 from tadc.lattice.intervals import Interval, interval_of
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 
 #: Constraints of which at least one holds.
 Clause = tuple[Constraint, ...]

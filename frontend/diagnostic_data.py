@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from tadc.frontend.source import Source, Span
+from tadc.lattice.late_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ stores round to the nearest, ties to even. A new type is a record here.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

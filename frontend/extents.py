@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass
 
 Extent = int | Affine
 Shape = tuple[Extent, ...]

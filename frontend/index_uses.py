@@ -9,7 +9,6 @@ keep it in range. `dst[e] = n` tells the range of n where it is read nowhere alo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tadc.frontend import syntax
@@ -18,6 +17,7 @@ from tadc.frontend.scope import ProgramNames, ScopedSize, ScopedTensor
 from tadc.frontend.source import Span
 from tadc.frontend.tree import children
 from tadc.lattice.affine import ZERO, Affine, at_least_zero
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.polyhedron import implied
 
 _Dimension: TypeAlias = tuple[str, int]

@@ -11,7 +11,6 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from tadc.frontend.foreign_functions import CALLS, MODULES
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS
 from tadc.frontend.lookalikes import character, in_letters, latex, superscript
 from tadc.frontend.source import Source, Span
+from tadc.lattice.late_dataclasses import dataclass
 
 #: Words with a place of their own in the grammar; each is a kind of token.
 KEYWORDS = frozenset({"let", "size", "sum", "if", "then", "else", "select", "and", "pi"})

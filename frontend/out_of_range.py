@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tadc.frontend import syntax
 from tadc.frontend.context import Context
@@ -19,6 +18,7 @@ from tadc.frontend.size_conditions import excluded_sizes
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

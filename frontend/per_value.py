@@ -7,7 +7,6 @@ such a program is checked, differentiated and compiled for values of these symbo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -24,6 +23,7 @@ from tadc.frontend.source import Source, Span
 from tadc.frontend.tree import walk
 from tadc.frontend.type_parameters import of_tree
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 #: So many symbols get values of their own in an example.
 _SYMBOLS = 8

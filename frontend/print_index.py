@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, SumPart, sum_text
 from tadc.lattice.bounds import Bound
+from tadc.lattice.late_dataclasses import dataclass, field
 
 #: How tightly a printed expression holds together; a looser one needs parentheses.
 SUM, PRODUCT, SIGN, POWER, PRIMARY, ATOM = range(1, 7)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import Shape
@@ -31,6 +30,7 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine, Constraint, Lookup, at_least_zero
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.polyhedron import cleared, implied, in_place, irredundant, negation
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Shape, extent_text, required_text
 from tadc.frontend.functions import NORM
@@ -35,6 +34,7 @@ from tadc.frontend.stored_types import type_of_others
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term, natural_type
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import level_of
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 
 #: Operators: text, how tightly the whole, the left and the right operand must hold together.
 _INFIX = {

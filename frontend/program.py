@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Domain, ElementType, Term, Terms, tensors_read
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
 from tadc.lattice.fibre import Fibre
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 
 
 def allowed(excluded: Iterable[Domain], extents: Container[Extent]) -> Domain:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tadc.frontend import syntax
 from tadc.frontend.conditions import IndexCondition
@@ -21,6 +20,7 @@ from tadc.frontend.terms import Domain
 from tadc.frontend.tree import children
 from tadc.frontend.wording import counted
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ the definition well-founded is proven here for each read of itself: that its ord
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import gcd
 
 from tadc.frontend import syntax
@@ -26,6 +25,7 @@ from tadc.frontend.size_conditions import excluded_sizes
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Domain, ElementType, join_types
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

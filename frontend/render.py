@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from typing import Any
 
 from tadc.frontend.diagnostic_data import Diagnostic, Label
 from tadc.frontend.source import Source, Span
+from tadc.lattice.late_dataclasses import dataclass
 
 _TAB = 4
 #: A longer line is cut to a window around its first mark.

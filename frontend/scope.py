@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import GUESS, Diagnostic, Edit
@@ -16,6 +15,7 @@ from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.terms import ElementType
 from tadc.frontend.tree import walk
 from tadc.lattice.affine import Affine, Lookup
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 #: Extents, strides and offsets are signed 64-bit integers.
 INT64_MAX = 2**63 - 1

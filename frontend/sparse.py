@@ -19,7 +19,6 @@ A function that is not 0 at 0 is something where nothing is stored, so it stands
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 
 from tadc.frontend.diagnostics import Diagnostic
@@ -29,6 +28,7 @@ from tadc.frontend.report import Rejected, error
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Const, Domain, Term, Terms
 from tadc.lattice.affine import Affine, Constraint, equals_zero
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import implied
 
 _ZERO_AT_0 = having("zero at 0")

@@ -10,10 +10,9 @@ expressions here; the checker turns them into affine forms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.source import Span
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tadc.frontend.dtypes import COMPUTING, DEFAULT, bytes_of_type
@@ -22,6 +21,7 @@ from tadc.frontend.limits import MAX_TERMS, TERM_WORK, too_large
 from tadc.frontend.source import Place, Span
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import work
+from tadc.lattice.late_dataclasses import dataclass, field
 
 ElementType = str  # a name in `dtypes`; that of index arrays no term has
 Domain = tuple[Constraint, ...]

@@ -7,7 +7,6 @@ as any other is. A type parameter is one capital letter, with or without a digit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
@@ -15,6 +14,7 @@ from tadc.frontend.dtypes import DEFAULT, may_have_parameters
 from tadc.frontend.parser import read_statements
 from tadc.frontend.source import Source, Span
 from tadc.frontend.tree import walk
+from tadc.lattice.late_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
@@ -41,6 +40,7 @@ from tadc.frontend.sparse import (
 from tadc.frontend.stored_places import pattern_arrays, places
 from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine, Constraint, at_least_zero, box, equals_zero
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import cleared
 
 #: The most conditions of one `if` or reduction; each `!=` makes a guard of its own below the others.

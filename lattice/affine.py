@@ -8,10 +8,11 @@ of an index array, `src[e]`. Forms are immutable values, equal when they read th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import gcd
 from typing import NamedTuple
+
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

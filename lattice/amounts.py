@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Literal, NamedTuple
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 
 Which = Literal["min", "max"]
 Kind = Literal["sum", "product"]

@@ -8,11 +8,11 @@ outer loops hold on the rational shadow: an outer loop may have empty inner ones
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.effort import EliminationLimit, limited
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import (
     NEVER,
     atom_facts,

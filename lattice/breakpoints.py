@@ -10,11 +10,11 @@ Forms are rough: rounding moves a crossing by less than the slack, so a breakpoi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 
 from tadc.lattice.affine import Affine, Floor
+from tadc.lattice.late_dataclasses import dataclass
 
 #: More forms than this are not compared in pairs.
 MOST_FORMS = 120

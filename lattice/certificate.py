@@ -8,7 +8,7 @@ der Smagt 2017, section 4). V is chosen so that its last columns are the loops t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from operator import add
@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.congruence import Quotients
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.rational import combination, inverse, product
 from tadc.lattice.smith import Matrix, SmithForm, smith

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+
+from tadc.lattice.late_dataclasses import dataclass, field
 
 LIMIT = 6_000_000
 """The most entries that one question may change: some seconds. Random programs of 6 indices stay below a

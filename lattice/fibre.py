@@ -10,9 +10,9 @@ is asked here: no other module compares elements of an array with those behind t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 
 def following(element: Lookup) -> Lookup:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Bound, Level, Unbounded, bounds_innermost, loop_bounds, without_inner
 from tadc.lattice.effort import limited
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import implied, not_implied
 
 

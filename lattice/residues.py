@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ rounded to nearest, which keeps entries small.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+
+from tadc.lattice.late_dataclasses import dataclass
 
 Matrix = list[list[int]]
 

@@ -10,7 +10,6 @@ integer condition that eq. 46 drops is kept as a guard).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import gcd
 
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
@@ -18,6 +17,7 @@ from tadc.lattice.congruence import Quotients
 from tadc.lattice.determined import determined
 from tadc.lattice.effort import limited
 from tadc.lattice.kernel_basis import backwards, short_basis, tight_order
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.polyhedron import (
     NEVER,
     implied,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.smith import Matrix, SmithForm
 
 

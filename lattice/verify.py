@@ -7,12 +7,12 @@ first ones are what a person follows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import EliminationLimit
 from tadc.lattice.certificate import Certificate, Rational, spanned
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.lattice.polyhedron import hold
 from tadc.lattice.rational import determinant, product

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.cpu.loop_functions import Scheduled, lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
@@ -98,7 +98,7 @@ class ReverseDiff(TermPass):
     derivative compares for equality is stored in a tensor first.
     """
 
-    wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
+    wrt: list[str] = names_option("arguments to differentiate by (all)")
     keep_values: bool = flag_option("return the outputs as well, before the gradients")
     unit_cotangent: bool = flag_option("the cotangent of the one, scalar output is 1")
     separate: bool = flag_option("what different reads contribute stays in sums of their own")
@@ -130,7 +130,7 @@ class ForwardDiff(TermPass):
     The values are kept, and before each tangent stands what it is of. Sums keep their domains; no deltas.
     """
 
-    wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
+    wrt: list[str] = names_option("arguments to differentiate by (all)")
     drop_values: bool = flag_option("return the tangents alone")
     chunk: int = number_option(0, "tangents at once, along a dimension in front (0: one, without it)")
 
@@ -152,7 +152,7 @@ class DeriveJacobian(TermPass):
     They are written with deltas, which `tad-cancel-deltas` solves.
     """
 
-    wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
+    wrt: list[str] = names_option("arguments to differentiate by (all)")
 
     suffix = "_jacobian"
 
@@ -185,7 +185,7 @@ class Materialize(TermPass):
     `limit` how large they may be. Before a derivative (without `values`) it stores what that will read.
     """
 
-    wrt: list[str] = names_option("arguments to differentiate by next (all)")  # noqa: RUF009
+    wrt: list[str] = names_option("arguments to differentiate by next (all)")
     values: bool = flag_option("no derivative follows")
     mode: str = word_option("auto", "auto, always or never")
     limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)")
@@ -275,7 +275,7 @@ class Specialise(TermPass):
     A program without a meaning for these values is an error.
     """
 
-    sizes: list[str] = names_option("values, as in N=4")  # noqa: RUF009 - a field of the dataclass
+    sizes: list[str] = names_option("values, as in N=4")
 
     def rewrite(self, program: Program) -> Program:
         """Put values in the place of symbols; raises Refused where that has no meaning."""

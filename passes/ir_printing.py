@@ -12,13 +12,13 @@ import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tadc.dialect.mlir import ir, new_context, passmanager
 from tadc.dialect.readable_text import to_text
+from tadc.lattice.late_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ Under MLIR's pass manager each pass reads and writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Never
 
 from tadc.dialect.program_reader import tad_functions
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.write_maps import write_maps

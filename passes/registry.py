@@ -16,7 +16,6 @@ import re
 import traceback
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
@@ -25,6 +24,7 @@ from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.index_sets import IndexSetLimit
 from tadc.lattice.effort import EliminationLimit, WorkLimit, whole
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.ir_printing import with_dumps
 
 #: What stopped a pass, for who runs the pipeline: MLIR hands on a text alone. Guarded by `mlir.LOCK`.

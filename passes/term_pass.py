@@ -7,7 +7,6 @@ The stages of the compiler hand a program from pass to pass. Under MLIR's pass m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Never
 
@@ -16,6 +15,7 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR, read_program, tad_functions
 from tadc.dialect.writer import write_program
 from tadc.frontend.program import Program
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.registry import Pass, made_pass, register
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.renewal import renewed

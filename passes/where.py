@@ -13,12 +13,12 @@ stored, in a nest of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import nearest_help
+from tadc.lattice.late_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

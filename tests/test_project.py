@@ -262,8 +262,8 @@ def test_a_cloth_comes_to_rest() -> None:
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
-    "lattice": 4_171,
-    "frontend": 11_905,
+    "lattice": 4_274,
+    "frontend": 11_908,
     "dialect": 3_428,
     "passes": 45_699,
     "passes/cpu": 1_501,
@@ -272,12 +272,12 @@ LIMITS = {
     "passes/maps": 6_134,
     "passes/nest": 9_453,
     "passes/rewrites": 7_391,
-    "passes/schedule": 4_940,
+    "passes/schedule": 4_939,
     "passes/supports": 2_162,
     "passes/terms": 4_409,
-    "backend": 16_969,
-    "tadc": 27_293,
-    "tadc/apps": 8_862,
+    "backend": 16_971,
+    "tadc": 27_294,
+    "tadc/apps": 8_864,
 }
 
 

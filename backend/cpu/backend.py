@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.base import Facts, Form, Settings, Target, Unit, cannot_run
 from tadc.backend.cpu.processors import PROCESSORS, missing_here, processor_of
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
+
+from tadc.lattice.late_dataclasses import dataclass
 
 _SYSTEM = "/sys/devices/system/cpu/cpu0/cache"
 

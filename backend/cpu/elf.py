@@ -12,8 +12,9 @@ import mmap
 import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
+
+from tadc.lattice.late_dataclasses import dataclass
 
 #: The address of a symbol that an object does not define.
 Resolve = Callable[[str], int]

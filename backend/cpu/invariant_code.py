@@ -9,10 +9,10 @@ there is one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.mlir import ir
+from tadc.lattice.late_dataclasses import dataclass, field
 
 #: Operations that read a buffer, their first operand.
 _READS = frozenset({"memref.load", "vector.load", "vector.maskedload", "vector.gather"})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from tadc.backend.binding import binding
 from tadc.backend.cpu.data_caches import Caches, host_caches, usual_caches
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

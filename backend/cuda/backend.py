@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.base import Facts, Form, Settings, Target, Unit, cannot_run
 from tadc.backend.compile_steps import step
 from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES, DEFAULT_SM, best_for, sm_of
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.manifest import Manifest

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.cuda.device_arrays import DeviceArray, View, same_stream
+from tadc.lattice.late_dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Allocation, Device

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from tadc.backend.cuda.device import Allocation
 from tadc.backend.cuda.driver import NoGpu, cuda_driver
 from tadc.backend.runtime.dlpack import CPU_DEVICE, CUDA_DEVICE, make_capsule, read_capsule
 from tadc.backend.runtime.frameworks import Framework, device_kind, framework_of
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Device

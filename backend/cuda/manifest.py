@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from tadc.backend.runtime.interface import Interface
 from tadc.lattice.form_json import Json, form_json, form_of
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.maps.size_tests import SizeTest
 

@@ -6,7 +6,6 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tadc.backend.object_code import run_pipeline
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.forks import LLVM_LOCK
 from tadc.frontend.packages import install_command
+from tadc.lattice.late_dataclasses import dataclass
 
 _DEVICE_FUNCTION = re.compile(r"^declare [^\n]*@(__nv_\w+)\(", re.M)
 #: The names of libdevice's questions, and where it asks them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from tadc.backend.cuda.device_arrays import DeviceArray, View, copied_out
 from tadc.backend.runtime.addresses import overlap
 from tadc.backend.runtime.frameworks import framework_of
 from tadc.backend.runtime.outputs import given_outputs
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.call import GpuCall

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tadc.backend.emulator.global_memory import Array
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.terms.numpy_types import numpy_floats
 
 #: The NumPy type of each type of PTX.

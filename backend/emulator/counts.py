@@ -21,13 +21,13 @@ from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from tadc.backend.emulator.global_memory import Array
 from tadc.frontend.dtypes import COMPUTED
+from tadc.lattice.late_dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from tadc.backend.emulator.ptx_reader import Instruction

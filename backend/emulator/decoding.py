@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +17,7 @@ from tadc.backend.emulator.lane_registers import At, LaneRegisters, Operands, Re
 from tadc.backend.emulator.loads_and_stores import Run, access
 from tadc.backend.emulator.meeting import shuffle, vote
 from tadc.backend.emulator.ptx_reader import Instruction, Routine
+from tadc.lattice.late_dataclasses import dataclass
 
 #: What a step is, besides one that only computes.
 BRANCH, TABLE, EXIT, BARRIER, WARP_STEP, PLAIN = "branch", "table", "exit", "barrier", "warp", "plain"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tadc.backend.emulator.errors import Fault
 from tadc.backend.emulator.races import Races
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

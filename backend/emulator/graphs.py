@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from tadc.lattice.late_dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from tadc.backend.emulator.execution import EmulatedKernel

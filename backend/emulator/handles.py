@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tadc.backend.cuda import api
+from tadc.lattice.late_dataclasses import dataclass
 
 T = TypeVar("T")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,6 +17,7 @@ from tadc.backend.emulator.errors import Fault, UnknownPtx
 from tadc.backend.emulator.global_memory import UNSIGNED, Array, GlobalMemory
 from tadc.backend.emulator.races import Races
 from tadc.backend.emulator.shared import SharedMemory
+from tadc.lattice.late_dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from tadc.backend.emulator.ptx_reader import Routine

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from tadc.backend.emulator.execution import SHARED_LIMIT, EmulatedKernel, Emulat
 from tadc.backend.emulator.graphs import Graph, GraphNode, RecordedLaunch, Runnable
 from tadc.backend.emulator.handles import Handles
 from tadc.backend.emulator.ptx_reader import SIZES
+from tadc.lattice.late_dataclasses import dataclass
 
 #: The largest grid in x, y and z, and the most threads of a block in each, and in all.
 _GRID, _BLOCK, _THREADS = (2**31 - 1, 65535, 65535), (1024, 1024, 64), 1024

@@ -12,7 +12,6 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from tadc.backend.cuda import api
@@ -23,6 +22,7 @@ from tadc.backend.emulator.global_memory import GlobalMemory
 from tadc.backend.emulator.handles import RefusedError, StreamWork
 from tadc.backend.emulator.launching import Launching
 from tadc.frontend.forks import new_rlock
+from tadc.lattice.late_dataclasses import dataclass
 
 #: What can be called before cuInit.
 _ALWAYS = ("cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from tadc.backend.emulator.errors import SourceLine, UnknownPtx
+from tadc.lattice.late_dataclasses import dataclass, field
 
 #: Bytes of each type of PTX.
 SIZES = {f"{kind}{bits}": bits // 8 for kind in "busf" for bits in (8, 16, 32, 64)}

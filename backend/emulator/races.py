@@ -8,13 +8,13 @@ written before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tadc.backend.emulator.errors import Fault
+from tadc.lattice.late_dataclasses import dataclass
 
 Array = NDArray[Any]
 

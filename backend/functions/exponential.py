@@ -7,10 +7,10 @@ their coefficients rounded from the lowest degree up; comments give the relative
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tadc.backend.functions.float_formats import Whole, clamp, format_of, nearest, scale
 from tadc.backend.ir_text import IrFunction, IrValue
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

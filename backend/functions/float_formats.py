@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tadc.backend.ir_text import IrFunction, IrValue, Type
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tadc.backend.functions.float_formats import format_of
 from tadc.backend.ir_text import IrFunction, IrValue
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tadc.backend.functions import exponential
 from tadc.backend.functions.float_formats import clamp, format_of
 from tadc.backend.functions.logarithm import exponent_and_mantissa, normal
 from tadc.backend.ir_text import IrFunction, IrValue
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

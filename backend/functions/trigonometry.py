@@ -6,11 +6,11 @@ Up to `fast_limit` the argument is reduced by three constants; beyond, exactly (
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tadc.backend.functions import branches
 from tadc.backend.functions.float_formats import nearest
 from tadc.backend.ir_text import F32, F64, IrFunction, IrValue, Type
+from tadc.lattice.late_dataclasses import dataclass
 
 I64, I128 = Type(False, 64), Type(False, 128)
 

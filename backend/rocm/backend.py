@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tadc.backend.base import Facts, Form, Settings, Target, Unit, cannot_run
 from tadc.backend.rocm.architectures import WAVES
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck

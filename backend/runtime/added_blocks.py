@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.thread_count import PARALLEL
 from tadc.backend.runtime.workspace import ALIGNMENT, workspace
 from tadc.frontend.dtypes import COMPUTED, DTYPES
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.forks import new_lock
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.workspace import Temporary

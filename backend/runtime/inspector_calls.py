@@ -8,7 +8,6 @@ of a GPU do the same, and `tadc/native/inspection.py` writes calls in LLVM IR.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
@@ -18,6 +17,7 @@ from tadc.frontend.extents import Extent, as_form, count_of, extent, is_static, 
 from tadc.frontend.functions import complete
 from tadc.frontend.program import Made
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.frontend.program import Inspected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from tadc.backend.runtime.size_list import SizeList
 from tadc.backend.runtime.workspace import Temporary
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.form_json import Json, form_json, form_of
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from tadc.frontend.extents import Extent

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tadc.frontend.extents import Extent, Shape, as_form, is_static, shape_at, shape_text, type_text
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.terms.numpy_types import numpy_type
 
 if TYPE_CHECKING:

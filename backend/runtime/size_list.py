@@ -6,13 +6,13 @@ Each way goes through the list with numbers of its own: integers, symbols of a f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tadc.backend.runtime.parameters import Parameter
 from tadc.frontend.extents import Extent, Shape, SizeSource, shape_at, size_sources
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.frontend.terms import Domain

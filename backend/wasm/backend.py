@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tadc.backend.base import Form, Settings, Target, Unit, cannot_run
 from tadc.backend.cpu.backend import Cpu, assembly_of
+from tadc.lattice.late_dataclasses import dataclass
 
 _HELP = "`--emit wasm -o f.wasm` writes a module, and `--emit js -o f.mjs` what runs it, in node or a browser"
 

@@ -5,7 +5,7 @@ As LLVM writes them (WebAssembly/tool-conventions, Linking.md); numbers are in L
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from tadc.lattice.late_dataclasses import dataclass, field
 
 MAGIC = b"\0asm\1\0\0\0"
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from tadc.lattice.late_dataclasses import dataclass, field
 
 #: What an exponential and the like cost, in additions.
 TRANSCENDENTAL = 10

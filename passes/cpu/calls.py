@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.amounts import Counted
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.lower_body import BodyLowering, IndexArrayBuffer

@@ -11,9 +11,9 @@ Calls at the same time may all fill them: each writes the same bits, to every el
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from tadc.dialect.mlir import ir
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.maps.buffers import buffer_type
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import TensorDecl

@@ -13,12 +13,12 @@ through `tad_f.0.split`, which `backend/splitting.py` defines.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tadc.dialect.locations import ProgramLocations, labelled, unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.cpu.calls import Callee, Calling, DividedFunction, NestFunction, Operands, Sizes
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY

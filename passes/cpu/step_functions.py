@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.cpu.calls import NestFunction, Operands, Sizes
 from tadc.passes.cpu.step_nests import PHASES, StepNest
 from tadc.passes.cpu.thread_ranges import part_of

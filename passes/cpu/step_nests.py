@@ -11,13 +11,13 @@ after the other (`step_stages.py`), and for one of so many parts of the values o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from math import lcm
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.cpu.calls import Callee, calling
 from tadc.passes.cpu.step_stages import Stepped, is_free, stages_of
 from tadc.passes.maps.blocks import BlockNames

@@ -8,9 +8,9 @@ stage of the step. Where no map reads beyond its range at any step, nobody waits
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.recurrence import reads_of, sweep_of

@@ -8,11 +8,11 @@ window of their tensor, so a leg copies the last steps there, or from there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import cached_property
 
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
+from tadc.lattice.late_dataclasses import dataclass, fields
 from tadc.passes.cpu.calls import Callee, calling
 from tadc.passes.cpu.step_functions import StepFunction
 from tadc.passes.maps.blocks import BlockNames

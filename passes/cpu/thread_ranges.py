@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.lattice.fibre import ranges_in
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Map, TensorDecl
 from tadc.passes.nest.plain import going_down

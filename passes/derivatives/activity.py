@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from tadc.frontend.functions import having
 from tadc.frontend.program import Program
@@ -20,6 +19,7 @@ from tadc.frontend.terms import (
     operands,
     tensors_read,
 )
+from tadc.lattice.late_dataclasses import dataclass, field
 
 #: Operands that a derivative does not need.
 _LINEAR = ("add", "sub", "neg")

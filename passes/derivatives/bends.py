@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from tadc.frontend.terms import Apply, Read, Term, holds
+from tadc.lattice.late_dataclasses import dataclass, field
 
 #: Functions whose slope may be infinite or have a step where a value is finite.
 BENT = frozenset({"abs", "sqrt", "cbrt", "pow", "pinv", "asin", "acos", "acosh"})

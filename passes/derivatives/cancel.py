@@ -14,7 +14,6 @@ all equalities are solved as one system:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from tadc.frontend.extents import Shape
 from tadc.frontend.index_sets import limit
@@ -22,6 +21,7 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, holds_reduction, operands
 from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import in_place
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.derivatives.gathers import Gather, Solved, gathers

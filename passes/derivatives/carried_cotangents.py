@@ -14,9 +14,9 @@ that is it gets.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tadc.frontend.terms import Apply, Guard, Term
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.derivatives.derivative_table import WINS, cotangents, goes_to, over_divisor
 from tadc.passes.terms.algebra import Algebra
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
 from tadc.frontend.limits import MAX_TERMS
 from tadc.frontend.terms import Const, Term
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.terms.algebra import Algebra, choice_of, chooses_zero, is_const
 from tadc.passes.terms.costs import NODES
 

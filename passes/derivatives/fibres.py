@@ -27,7 +27,6 @@ of the inner one tells an index of the outer one:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import Literal, get_args
@@ -38,6 +37,7 @@ from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.bounds import bounds_innermost
 from tadc.lattice.fibre import Fibre, fibres_in
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import implied, not_implied
 from tadc.passes.derivatives.cancel import Canceller
 from tadc.passes.derivatives.joint_fibres import Asked, Equation, asked_at_a_place, groups_of, same_key

@@ -9,7 +9,6 @@ with a tangent for g.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, bottom_up, outside_reductions
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.derivative_table import STEEP, cotangents
 from tadc.passes.derivatives.formula_slopes import formula_slopes, leaves

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from tadc.frontend.program import Definition
 from tadc.frontend.source import Place, Span
 from tadc.frontend.terms import Apply, Const, Domain, Guard, Reduce, Term, reachable
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.solve import Solution
 from tadc.passes.terms.algebra import left_out
 

@@ -10,13 +10,13 @@ all tangents.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Domain, Guard, Read, Term
 from tadc.lattice.affine import Affine, equals_zero
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.derivatives.forward import Forward, T
 from tadc.passes.derivatives.kept_values import with_kept_values
 from tadc.passes.derivatives.open_roots import with_open_roots

@@ -17,11 +17,11 @@ and nothing runs over all elements of r that are u.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup, box
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import implied
 from tadc.passes.terms.inspected_arrays import Arrays
 

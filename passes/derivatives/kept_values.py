@@ -14,13 +14,13 @@ and the derivative reads that. Steps choose between formulas by their indices: w
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from tadc.frontend.functions import TRANSCENDENTAL
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, reachable, type_in
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import weight

@@ -13,7 +13,6 @@ before it goes through the root.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
@@ -29,6 +28,7 @@ from tadc.frontend.terms import (
     reachable,
     type_in,
 )
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.choice_algebra import is_power
 from tadc.passes.derivatives.derivative_table import STEEP, partials

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 from functools import reduce
 
 from tadc.frontend.terms import Term
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.terms.algebra import Algebra, is_product, is_safe
 from tadc.passes.terms.collect import addends
 from tadc.passes.terms.products import LONGEST, ScaledProduct, in_both, product_of

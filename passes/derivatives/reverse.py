@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from tadc.frontend.dtypes import DEFAULT
@@ -33,6 +32,7 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.lattice.affine import Affine, box, equals_zero
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.polyhedron import negation
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.carried_cotangents import Carried

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import reduce
@@ -35,6 +34,7 @@ from tadc.frontend.terms import (
     operands,
     reachable,
 )
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.derivatives.coefficients import (
     Coefficients,
     Number,

@@ -7,11 +7,11 @@ Of `m[i] * sqrt(x[i])` the factor m does not change along x, of `x[i] * sqrt(x[i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from tadc.frontend.functions import having
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Read, Select, Term, bottom_up
+from tadc.lattice.late_dataclasses import dataclass, field
 
 _FLAT = having("flat")
 _Reads = frozenset[Read]

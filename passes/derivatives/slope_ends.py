@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 
 from tadc.frontend.terms import Apply, Const, Term
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.terms.algebra import Algebra
 
 ORDERS = 3

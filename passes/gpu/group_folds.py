@@ -7,11 +7,11 @@ through registers, and then warp by warp, through shared memory. That order is f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint, equals_zero
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.gpu.block_memory import shared_buffer
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Fold, Let

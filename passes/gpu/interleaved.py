@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.map import Block, Choice, Let, Load, Map, MapFunction, TensorDecl
 from tadc.passes.nest.nest import Nest, Store
 from tadc.passes.nest.primitives.rewriting import rewrite_stores

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.dialect.locations import ProgramLocations, labelled, unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.gpu.block_memory import held_rooms
 from tadc.passes.gpu.kernels import Kernels, KernelSteps, NestKernel
 from tadc.passes.gpu.launch import GridAxis, Launch

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tadc.dialect.locations import ProgramLocations
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.gpu.interleaved import InterleavedPlace, placed, places_of
 from tadc.passes.gpu.recurrence_steps import steps_of_recurrence
 from tadc.passes.gpu.row_chains import Chain

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.size_tests import SizeTest, product_at
 
 

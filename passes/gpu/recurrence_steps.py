@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.gpu.groups import sharing
 from tadc.passes.gpu.occupancy import BLOCK_SIZE, block_of
 from tadc.passes.gpu.thread_tiles import LONG, shared_folds

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.gpu.thread_lanes import divisor, run_of
 from tadc.passes.nest.lockstep import at_copy
 from tadc.passes.nest.stores import Elements, StorePlace, TileStores

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.emit import EmitScope, trips
 from tadc.passes.nest.loop_bounds import bound_forms

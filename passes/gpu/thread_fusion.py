@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.gpu.schedule import tiles_of
 from tadc.passes.maps.fuse import Cost
 from tadc.passes.maps.machine import Gpu

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.gpu.occupancy import VECTOR_BYTES
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.caches import element_bytes

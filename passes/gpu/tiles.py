@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.gpu.groups import sharing
 from tadc.passes.gpu.occupancy import BLOCK_SIZE, block_of
 from tadc.passes.maps.blocks import BlockNames, forms_of, names_in

@@ -9,10 +9,9 @@ of an entry is known there. So do the loops over i and over k of `sum k: x[i, k]
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.fibre import Fibre, fibre_of
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import Renaming
 from tadc.passes.maps.map import Applied, Fold, Map, MapFunction, Marks
 from tadc.passes.maps.run_together import chain_number

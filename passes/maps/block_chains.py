@@ -7,8 +7,8 @@ and what several of them read comes from memory once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.gather_rows import gathered, gathered_in_sums
 from tadc.passes.maps.machine import Gpu

@@ -7,8 +7,7 @@ tensor of these rows too: another map that reads by the same array finds it near
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.maps.map import Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.run_together import LEAST_SHARE, RowMachine, RunTogether

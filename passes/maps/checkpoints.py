@@ -9,10 +9,10 @@ over.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import comb
 
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.map import Tape
 
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import BlockNames, numbered
 from tadc.passes.maps.map import Applied, Block, Choice, Constant, Let, Map, MapFunction, Marks

@@ -12,10 +12,10 @@ so a sum of products keeps the schedule it has. All else here is the same for ev
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.maps.blocks import (
     BlockNames,
     Renaming,

@@ -10,11 +10,11 @@ be interchanged, and each summand is added where it belongs (`nest/primitives/sc
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.fibre import Fibre, fibre_of
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.blocks import forms_of
 from tadc.passes.maps.map import Applied, Block, Constant, Fold, IndexNumber, Let, Load, Map, Type
 from tadc.passes.terms.costs import BUFFER, ELEMENT

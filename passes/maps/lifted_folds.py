@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.fibre import rises
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import elements_read, used_by
 from tadc.passes.maps.map import Block, Choice, Constant, Fold, Let, Load, Map, MapFunction, TensorDecl

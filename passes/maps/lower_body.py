@@ -7,7 +7,6 @@ index arrays in a form are loaded where its value is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.element_types import types_in
@@ -20,6 +19,7 @@ from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
 from tadc.lattice.effort import work
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.polyhedron import implied
 
 #: Of comparisons of indices, which are signed.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from tadc.lattice.late_dataclasses import dataclass, field
 
 FUNCTION_COSTS: Mapping[str, float] = {
     **dict.fromkeys(("add", "sub", "mul", "neg", "choose"), 1),

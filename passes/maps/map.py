@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Literal
@@ -27,6 +26,7 @@ from typing import Literal
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 
 Type = str
 """`f32`, `f64`, `i1` for a condition, or `i32` for index arrays, which no value has."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.kept import kept_tensors
 from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, TensorDecl, Window
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.maps.blocks import Renaming, blocks_of
 from tadc.passes.maps.map import Block, Fold, IndexNumber, Load, Map
 from tadc.passes.maps.merge_folds import holds_expensive, sums_of

@@ -8,10 +8,10 @@ outermost (the hyperplane method, Lamport 1974).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, box
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import Renaming
 from tadc.passes.maps.map import Block, Choice, Fold, Load, Map, Sweep
 from tadc.passes.terms.checked_reads import outside

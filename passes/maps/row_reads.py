@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from tadc.lattice.affine import Affine, Lookup
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.maps.blocks import blocks_of
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Block, Load, Map, TensorDecl

@@ -18,10 +18,10 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.gather_rows import gathered
 from tadc.passes.maps.map import Choice, Let, Map, MapFunction, Marks, TensorDecl

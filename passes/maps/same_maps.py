@@ -8,10 +8,10 @@ what they compute: what is known of their sizes, and which results only the call
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import Renaming, forms_of, index_arrays, normal_block
 from tadc.passes.maps.map import Map, MapFunction, TensorDecl, Type
 from tadc.passes.maps.memory_of_tensors import Memory

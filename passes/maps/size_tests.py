@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.frontend.terms import Domain

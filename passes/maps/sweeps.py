@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window

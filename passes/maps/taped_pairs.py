@@ -8,10 +8,10 @@ the root of the number of steps are enough for that. `checkpoints.py` counts the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from math import isqrt, log, prod
 
 from tadc.lattice.amounts import Count
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.checkpoints import steps_taken
 from tadc.passes.maps.map import Map, MapFunction, Tape, TensorDecl, Window
 from tadc.passes.maps.row_reads import bytes_of

@@ -13,10 +13,10 @@ that another map reads later.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.map import Map, MapFunction, Sweep, TensorDecl, Window
 from tadc.passes.maps.memory_of_tensors import memory_of

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from tadc.frontend.dtypes import FLOATS
 from tadc.frontend.functions import APPLIED, REDUCTIONS
 from tadc.frontend.suggest import nearest_help
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.maps.map import Applied, Ask, Block, Choice, Fold, Let, Load, TensorDecl, Type
 from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import Compute

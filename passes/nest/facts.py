@@ -12,11 +12,11 @@ from __future__ import annotations
 import itertools
 from bisect import bisect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.points import find_point
 from tadc.lattice.polyhedron import follows, implied
 from tadc.passes.nest.loop_bounds import parts_of

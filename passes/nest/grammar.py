@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, TypeVar
 
+from tadc.lattice.late_dataclasses import dataclass, fields
 from tadc.passes.nest.form_text import FormCursor, form_text, forms_text, rows_text
 
 Record = TypeVar("Record")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.map import TensorDecl
 from tadc.passes.nest import scalars
 from tadc.passes.nest.nest import Nest

@@ -7,13 +7,13 @@ scalar where its form has no lane in it, and a vector of `width` elements where 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.lower_body import PREDICATES, BodyLowering, box_rows
 from tadc.passes.nest.joins import Made, Point
 from tadc.passes.nest.tile import LANE, without

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import Renaming, uses, with_blocks
 from tadc.passes.maps.map import Applied, Block, Choice, Constant, Fold, Let, Map, Value, blocks_of, factors
 from tadc.passes.terms.costs import WRITTEN_OUT

@@ -16,11 +16,11 @@ them: copies side by side, and vectors. So a nest keeps the order of every sum, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.map import Block, TensorDecl
 
 Kind = Literal["seq", "unroll", "jam", "lane", "grid", "block", "thread", "launch"]

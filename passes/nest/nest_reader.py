@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tadc.dialect.form_reader import TextError
@@ -14,6 +13,7 @@ from tadc.frontend.functions import OPERATORS, RELATIONS
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import nearest_help
 from tadc.lattice.affine import Affine, Lookup
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.maps.map import (
     Applied,
     Ask,

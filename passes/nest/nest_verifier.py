@@ -12,7 +12,6 @@ which are parts of all elements, and may go on with what others began to compute
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from math import gcd
@@ -29,6 +28,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.passes.maps.closest_bounds import closest_bounds

@@ -11,10 +11,10 @@ short vectors of what a few copies have, under a mask where they are fewer.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.nest.joins import Made, Point
 from tadc.passes.nest.shuffles import columns, transposed
 from tadc.passes.nest.tile import LANE, Copy, Tile, at

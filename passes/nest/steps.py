@@ -19,10 +19,10 @@ bits for every number of threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from tadc.frontend.terms import Domain
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.size_tests import SizeTest
 
 Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]

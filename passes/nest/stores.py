@@ -11,11 +11,11 @@ has of them is consecutive then, and stored together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.caches import element_bytes
 from tadc.passes.nest.joins import JOIN, Emit, Made, Point

@@ -7,13 +7,13 @@ its values.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.maps.map import Block, Choice, Fold, IndexNumber, Let, Load
 
 LANE = "lane"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.map import (
     Applied,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.index_reader import maker
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Join, Made, Point
 from tadc.passes.nest.lane_indices import LaneIndices, is_vector

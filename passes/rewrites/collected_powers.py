@@ -10,12 +10,12 @@ quotients are of is added up once. Where a base may be 0 its slopes are those of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Read, Term, bottom_up, operands, reachable, tensors_read
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.rewrites.written_powers import discrete_terms
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.equations import HALF, is_whole

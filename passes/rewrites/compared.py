@@ -16,7 +16,6 @@ that one operation makes of what is stored is computed again, to the same bits, 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Extent, as_form, extent
 from tadc.frontend.functions import REDUCTIONS
@@ -35,6 +34,7 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.points import SearchLimit
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.derivative_table import WINS

@@ -7,12 +7,12 @@ sin(x[i]) + sin(x[i + 1])      has one tensor of sines: their coordinate is what
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import chain
 
 from tadc.frontend.extents import Shape, as_form
 from tadc.frontend.terms import Guard, Read, Reduce, Term, Terms, bottom_up, index_forms
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ pairs of places, which has to have all pairs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from tadc.frontend.program import Argument
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms
 from tadc.lattice.affine import ZERO, Affine
 from tadc.lattice.fibre import Fibre, fibre_of
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.terms.algebra import Algebra, left_out
 from tadc.passes.terms.inspected_arrays import Arrays
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from tadc.frontend.extents import as_form
@@ -37,6 +36,7 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.polyhedron import negation
 from tadc.passes.rewrites.common_factors import CommonFactors
 from tadc.passes.rewrites.left_out import leaves_out, taken_apart

@@ -11,12 +11,12 @@ A product of n factors errs by less than n units in the last place, as `x**n` wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Const, IndexValue, Reduce, Term, holds, reachable
 from tadc.lattice.affine import Affine, Constraint, equals_zero
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace
 from tadc.passes.rewrites.short_sums import terms_of_sum
 from tadc.passes.terms.algebra import Algebra

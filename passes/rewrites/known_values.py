@@ -8,11 +8,11 @@ term `sum{e: dst[e] = dst[k]} (w[e])` is `z[dst[k]]`: it depends on k by way of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Term, Terms
 from tadc.lattice.affine import Affine, box
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.polyhedron import hold, negation
 from tadc.passes.rewrites.places import TermPlace
 from tadc.passes.terms.costs import is_candidate

@@ -10,12 +10,12 @@ What holds where not all conditions hold is taken apart into domains that do not
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.extents import Shape
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms
 from tadc.lattice.affine import Constraint
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import cleared, is_empty
 from tadc.lattice.residues import residue_of
 from tadc.passes.derivatives.cancel import Canceller

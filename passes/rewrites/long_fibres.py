@@ -28,7 +28,6 @@ It is kept for calls where one node has nearly all edges: no thread then takes m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.extents import Extent, as_form
@@ -37,6 +36,7 @@ from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Domain, ElementType, Reduce, Term, join_types, reachable
 from tadc.lattice.affine import Affine, Constraint, Lookup, box
 from tadc.lattice.fibre import Fibre, over
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.polyhedron import hold, implied
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import FEW_ELEMENTS, has_room

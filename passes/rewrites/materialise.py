@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Const, Read, Reduce, Term, holds, reachable
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.derivatives.activity import Activity
 from tadc.passes.rewrites.copied_tensors import has_own_order, is_copy, without_copied_results, without_copies
 from tadc.passes.rewrites.grouped_factors import group_factors

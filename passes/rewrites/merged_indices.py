@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tadc.frontend.terms import Domain, Term, index_forms, reachable
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.places import RowsHold, TermPlace, Test
 from tadc.passes.terms.index_ranges import Range, span_of

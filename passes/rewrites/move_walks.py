@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Term, holds, tensors_read
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.rewrites.moves import Mover, in_order
 from tadc.passes.rewrites.places import PlaceWalk
 

@@ -19,7 +19,6 @@ before has it, or what is behind. So it is with several.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from itertools import combinations
 from itertools import count as count_from_0
 from typing import NamedTuple
@@ -28,6 +27,7 @@ from tadc.frontend.extents import Extent, as_form, extent
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import ElementType, Reduce, Term
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.rewrites.distinct_places import DistinctPlaces, Others, put
 from tadc.passes.rewrites.places import Places, PlaceWalk, TermPlace
 from tadc.passes.rewrites.told_indices import owner_of

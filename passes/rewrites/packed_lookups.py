@@ -7,10 +7,9 @@ next to each other are read one after the other. Index arrays that nothing looks
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tadc.frontend.program import Program
 from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.rewrites.entries_in_order import with_entries_in_order
 from tadc.passes.terms.inspected_arrays import Arrays
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from tadc.frontend.extents import extent, is_static
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Read, Reduce, Term, holds_reduction, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.sums_over_steps import Steps, follows_steps, long_recurrences
 from tadc.passes.terms.costs import LANES, Costs, about

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Lookup
 from tadc.lattice.fibre import Fibre, fibres_in
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.polyhedron import negation
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import together

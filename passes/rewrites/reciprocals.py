@@ -10,7 +10,6 @@ power that several products have is computed once.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import reduce
 
 from tadc.frontend.program import Program
@@ -24,6 +23,7 @@ from tadc.frontend.terms import (
     operands,
     reachable,
 )
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import COMPARED
 

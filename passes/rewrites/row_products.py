@@ -8,10 +8,9 @@ tile, or as sums of one loop (`rows.py`). Only quotients are worth it; other pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Term, Terms, holds_reduction, operands
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.rewrites.reciprocals import is_reciprocal
 from tadc.passes.terms.algebra import Algebra, is_product
 from tadc.passes.terms.costs import COMPARED

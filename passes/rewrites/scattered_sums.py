@@ -15,13 +15,13 @@ the same order as before, and belongs to one block, which one thread computes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Reduce, Term, holds_reduction, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.fibre import fibre_of
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.terms.costs import ELEMENT, FEW_ELEMENTS, LINE, SECOND, bytes_of
 from tadc.passes.terms.inspected_arrays import Arrays
 

@@ -9,11 +9,11 @@ order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import reduce
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Reduce, Term, Terms, holds_reduction, operands
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import WRITTEN_OUT
 from tadc.passes.terms.few_points import elements

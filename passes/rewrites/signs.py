@@ -10,11 +10,10 @@ up to the sign of a zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tadc.frontend.functions import having
 from tadc.frontend.terms import Apply, Reduce, Term, Terms, integer_exponent, is_bound, reachable
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.term_rewriter import TermRewriter
 

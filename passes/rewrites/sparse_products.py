@@ -23,13 +23,12 @@ row of B, these are computed together, in the order of y, and the row is in a bu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.fibre import fibre_of
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import BUFFER, ELEMENT, FEW_ELEMENTS, LARGER, SPREAD
 from tadc.passes.terms.inspected_arrays import Arrays

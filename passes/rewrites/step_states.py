@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from tadc.frontend.dtypes import COMPUTING
@@ -36,6 +35,7 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.lattice.affine import Affine, equals_zero
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.derivatives.activity import Activity
 from tadc.passes.derivatives.derivative_table import STEEP
 from tadc.passes.rewrites.recomputed import TRAFFIC

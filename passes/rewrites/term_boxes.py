@@ -9,13 +9,13 @@ fibre it adds up (`element_terms`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.functions import TRANSCENDENTAL
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Term, holds, index_forms
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.coordinates import Coordinates
 from tadc.passes.rewrites.everywhere import is_everywhere

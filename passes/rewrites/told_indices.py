@@ -18,11 +18,11 @@ Where no derivative follows, v is `ptr.owner[e]` (`Arrays.between`), which is no
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
 from tadc.frontend.terms import Domain, Term, Terms
 from tadc.lattice.affine import ZERO, Affine, Constraint, Lookup
 from tadc.lattice.fibre import Fibre
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.places import RowsHold, TermPlace, Test, ToldIndex
 from tadc.passes.terms.algebra import Algebra

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Reduce, Term, is_bound, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.checked_reads import own_reads
 from tadc.passes.terms.costs import ELEMENT, LANES, LARGER, LINE, UNKNOWN

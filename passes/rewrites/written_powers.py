@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 
@@ -31,6 +30,7 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.rewrites.reciprocals import is_reciprocal
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.equations import HALF, is_whole

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Lookup
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.maps.blocks import joined_by_factors
 from tadc.passes.maps.closest_bounds import closest_bounds, counted_from, step_with
 from tadc.passes.maps.map import (

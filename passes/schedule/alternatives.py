@@ -8,9 +8,9 @@ left out of the steps, one at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Interleave, Peel, Prefetch, Steps, Stream, Transpose

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import ElementRead, Loop
 

@@ -8,8 +8,8 @@ convolution are treated as what they are, and so is everything else.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import Accesses, ElementRead, Loop
 from tadc.passes.schedule.body_cost import BodyCost

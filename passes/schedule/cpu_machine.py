@@ -3,8 +3,7 @@ processor starts two in a cycle."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.machine import Machine
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations, product
 
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.lifted_folds import is_in_range
 from tadc.passes.maps.map import Load
 from tadc.passes.schedule.accesses import IRREGULAR, Accesses, ElementRead, Loop

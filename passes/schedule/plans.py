@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import BlockNames, forms_of, indices_bound
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Map, MapFunction, Marks

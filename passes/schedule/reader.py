@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar, get_args
 
 from tadc.dialect.form_reader import TextError
 from tadc.frontend.codes import CODES
 from tadc.frontend.source import Source, Span
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.grammar import RecordReader
 from tadc.passes.nest.steps import Bind, BoundKind, Room, Step, Threads

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import BlockNames, Renaming, with_reads
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, TensorDecl

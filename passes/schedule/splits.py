@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
 from tadc.lattice.affine import Affine, Floor
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.map import Choice, Fold, Load, Map, blocks_of
 from tadc.passes.rewrites.split_indices import period_of
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.filled_tensors import set_in_place

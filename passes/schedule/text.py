@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import get_args
 
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.size_tests import SizeTest
 from tadc.passes.nest.form_text import form_text
 from tadc.passes.nest.grammar import Grammar, Kind, Writer, listed, one_of, plain

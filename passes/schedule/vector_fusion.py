@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.fuse import Cost
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.schedule.accesses import Accesses

@@ -17,7 +17,6 @@ as of a softmax of a layer, or of a mean that is taken away.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from tadc.frontend.extents import Extent
@@ -35,6 +34,7 @@ from tadc.frontend.terms import (
     operands,
 )
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.supports.pattern import pattern_program

@@ -16,13 +16,13 @@ is, adds up what is read of the lists, each where it is at that element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tadc.frontend.dtypes import COMPUTING
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, holds, operands
 from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.polyhedron import is_empty, not_implied
 from tadc.passes.supports.compress import box_rows
 from tadc.passes.supports.entry_listing import Entries, Listing

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.form_json import Json, form_json, form_of
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.frontend.extents import Extent, Shape

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Term, index_forms, reachable
 from tadc.lattice.affine import Affine, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.supports.entry_listing import ListedRows
 
 T = TypeVar("T")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tadc.frontend.extents import Extent, Shape, as_form, extent
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Term
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup, box
 from tadc.lattice.fibre import fibres_in
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import hold, implied
 from tadc.passes.supports.compress import box_rows
 from tadc.passes.supports.entry_windows import EntryWindow, floors_of, outside_lookups, windows, with_quotient

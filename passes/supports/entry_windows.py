@@ -7,11 +7,11 @@ window: x is one of the two places from 2*s[e] on, wherever these are, and not a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import normalised
 
 

@@ -8,12 +8,12 @@ its own: the sum, over all values, of how often it is found on one side times ho
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.supports.entry_listing import ListedSide, Pairs
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.frontend.extents import as_form, extent
 from tadc.frontend.program import Argument, Inspected, Program
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.supports.entry_listing import ListedSide, Pairs
 from tadc.passes.supports.joined_places import pair_arrays
 from tadc.passes.terms.algebra import Algebra

@@ -8,8 +8,6 @@ and domains tell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from tadc.frontend.dtypes import DEFAULT
 from tadc.frontend.functions import having
 from tadc.frontend.program import Definition, Program
@@ -25,6 +23,7 @@ from tadc.frontend.terms import (
     bottom_up,
     integer_exponent,
 )
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.occupied import occupied

@@ -6,13 +6,13 @@ Each set is the shadow of rows along indices of sums: `{(i, j) : exists k, 0 <= 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import permutations
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Domain, Guard, Read, Reduce, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import EliminationLimit, limited
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.polyhedron import implied, irredundant, is_empty
 from tadc.lattice.residues import Residue, residue_of
 from tadc.lattice.solve import solve

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tadc.frontend.extents import Extent, as_form, extent, shape_at
 from tadc.frontend.program import Program
@@ -17,6 +16,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.lattice.bounds import Bound, Level, bounds_innermost, open_bounds
 from tadc.lattice.effort import EliminationLimit, limited
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import implied
 from tadc.lattice.residues import residue_of
 from tadc.passes.supports.sets import EFFORT, Piece

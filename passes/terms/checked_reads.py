@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tadc.frontend.extents import Extent, Shape
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Below, Domain, Guard, Read, Reduce, Term, Terms, Where, index_forms, operands
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.points import find_point
 from tadc.lattice.polyhedron import implied, is_empty
 

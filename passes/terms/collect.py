@@ -12,11 +12,11 @@ No read leaves its guard. The order of the additions changes, and depends on the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import hold, irredundant
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import COMPARED

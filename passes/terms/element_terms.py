@@ -8,11 +8,11 @@ computed for each value, one step an element.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from tadc.frontend.terms import Guard, Reduce, Term, Terms, in_text_order, index_forms, reachable
 from tadc.lattice.affine import Affine, Floor, Lookup
 from tadc.lattice.fibre import fibre_of
+from tadc.lattice.late_dataclasses import dataclass
 
 
 def over_elements(

@@ -10,12 +10,12 @@ sides of each line in high precision.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 from tadc.frontend.formula_values import program_of
 from tadc.frontend.terms import Apply, Const, Read, Term
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.value_intervals import ValueInterval
 

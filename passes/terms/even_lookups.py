@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.terms import Term, Terms, bottom_up
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.terms.costs import FIBRE
 from tadc.passes.terms.inspected_arrays import ends_match, lookups_of
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tadc.frontend.program import Definition, Program
@@ -30,6 +29,7 @@ from tadc.frontend.terms import (
     operands,
 )
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.polyhedron import hold, is_empty
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import LONGEST, NODES

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, operands
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.terms.algebra import Algebra
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tadc.frontend.extents import as_form
@@ -11,6 +10,7 @@ from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, Lookup
 from tadc.lattice.fibre import Fibre, over
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import implied
 from tadc.passes.terms.inspected_arrays import ends_match
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from tadc.frontend.dtypes import INDEX_TYPE
@@ -11,6 +10,7 @@ from tadc.frontend.extents import Extent, as_form, count_of, extent
 from tadc.frontend.program import Argument, Inspected, Program
 from tadc.frontend.terms import Term, Terms, index_forms, reachable
 from tadc.lattice.affine import ZERO, Affine, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 
 
 @dataclass

@@ -8,11 +8,11 @@ to vector form, 1987).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import permutations, product
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import implied
 from tadc.passes.terms.costs import ORDERED
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
 from tadc.frontend.terms import Guard, Reduce, Term, operands, reachable
 from tadc.lattice.intervals import Interval, interval_of
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.passes.terms.work_regions import NOTHING, Work, amount, work, work_of
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
@@ -23,6 +22,7 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Bound, Level
 from tadc.lattice.breakpoints import Critical, critical, zones
 from tadc.lattice.effort import EliminationLimit, apart, spend
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.loop_nests import LoopNest
 from tadc.lattice.sums import Amount, plus, sum_of_pieces, times
 from tadc.passes.terms.costs import ELEMENT

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tadc.frontend.terms import Apply, Const, Reduce, Term
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import LONGEST
 from tadc.passes.terms.equations import BY_FUNCTION, ONE, is_whole, joins

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 
 from tadc.frontend.terms import Apply, Const, Term
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import LONGEST
 

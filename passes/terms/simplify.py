@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
@@ -21,6 +19,7 @@ from tadc.frontend.terms import (
     outside_regions,
 )
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.polyhedron import cleared, irredundant, is_empty, negation, not_implied, quotient, tightened
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.terms.algebra import Algebra, is_const, is_safe

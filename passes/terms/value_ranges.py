@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import product
 
 from tadc.frontend.conditions import NEGATED
@@ -31,6 +30,7 @@ from tadc.frontend.terms import (
     outside_regions,
 )
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.polyhedron import implied, is_empty, negation, not_implied
 from tadc.passes.terms.costs import COMPARED
 from tadc.passes.terms.occupied import occupied

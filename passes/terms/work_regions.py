@@ -8,7 +8,7 @@ evaluated once before the first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, field
 
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import (
@@ -25,6 +25,7 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.lattice.effort import spend
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.sums import Amount
 from tadc.passes.terms.costs import ELEMENT, TRANSCENDENTAL, weight

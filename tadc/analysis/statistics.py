@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from math import prod
 
 from tadc.analysis.uneven_walks import uneven_walks
@@ -22,6 +22,7 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.size_values import needs_values
 from tadc.frontend.terms import tensors_read
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.derivatives.fibres import with_fibres
 from tadc.passes.rewrites.long_fibres import PART, cut_fibres

@@ -6,7 +6,6 @@ Everything is derived from the sets of `passes.supports`, for all sizes at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from tadc.frontend.extents import Extent, as_form, extent, shape_at, shape_text
@@ -16,6 +15,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.bounds import open_bounds
 from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.polyhedron import implied, irredundant, is_empty
 from tadc.passes.supports.pattern import pattern_program
 from tadc.passes.supports.sets import Piece, Supports, elsewhere

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tadc.api.function import Function, Origin
 from tadc.api.recipes import Recipe
 from tadc.caller.boundary import checked_function, public, shown_value, usage
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from tadc.frontend.per_value import PerValue

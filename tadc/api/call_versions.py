@@ -7,11 +7,11 @@ stored, then the next, until all fits; if that is not enough, the same without t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tadc.backend.runtime.fitting import Fitted
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from tadc.api.compiled import Compiled

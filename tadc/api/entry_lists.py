@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, shape_at, shape_text
 from tadc.frontend.print_index import form_text
 from tadc.lattice.affine import Affine, Floor
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

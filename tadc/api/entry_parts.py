@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from tadc.backend.runtime.added_blocks import BlockKernel, Runs
 from tadc.backend.runtime.added_entries import add_to
 from tadc.backend.runtime.inspector import INDEX
 from tadc.backend.runtime.workspace import new_array
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

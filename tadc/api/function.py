@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from tadc.frontend.dtypes import DEFAULT, may_have_parameters
 from tadc.frontend.forks import new_lock
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:

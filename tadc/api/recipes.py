@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from operator import index
@@ -20,6 +19,7 @@ from tadc.backend.cpu.linking import LinkError
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
 from tadc.frontend.source import Source
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from tadc.compiler.compile_options import Options

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.read_calls import unknown_argument
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, told_sizes
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

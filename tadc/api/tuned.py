@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from tadc.api.recipes import UNREADABLE, Recipe
 from tadc.backend.disk_cache import DiskCache, configured
 from tadc.frontend.source import Source
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.compiler.compile_options import Options

@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +40,7 @@ from tadc.compiler.stages import Compilation
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.schedule.alternatives import Alternative, MapChoices
 from tadc.passes.schedule.reader import read_schedule, read_where
 from tadc.passes.schedule.text import MapSchedule, function_text, schedule_text

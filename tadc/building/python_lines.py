@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import re
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import CodeType
 
@@ -13,6 +12,7 @@ from tadc.caller.boundary import UsageError
 from tadc.caller.warn_caller import nearest_caller
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

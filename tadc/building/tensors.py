@@ -6,7 +6,6 @@ import inspect
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NoReturn, cast
 
@@ -15,6 +14,7 @@ from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
 from tadc.frontend.dtypes import FLOATS, TYPE_PARAMETER, types_listed
 from tadc.frontend.elsewhere import TYPES
+from tadc.lattice.late_dataclasses import dataclass
 
 _NAME = re.compile(r"[^\W\d]\w*\Z")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tadc.caller.showing import formula_html
@@ -21,6 +20,7 @@ from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Read, outside_reductions, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.certificate import Certificate, renamed, untouched
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.trace import loops_of
 from tadc.lattice.verify import verify
 

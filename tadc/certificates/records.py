@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.certificate import Certificate
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.verify import Check
 
 

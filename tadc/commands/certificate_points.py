@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from tadc.lattice.bounds import EliminationLimit
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.loop_nests import loop_nest
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.commands.option_table import OPTIONS, Option
+from tadc.lattice.late_dataclasses import dataclass, field
 
 _PROGRAM = "expression size dtype allow error_format"
 _DERIVATIVE = "wrt mode values reverse"

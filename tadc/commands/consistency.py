@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from tadc.backend.target import BACKENDS, UNIT_FORMS, unit_form
@@ -16,6 +15,7 @@ from tadc.commands.output_files import check_output
 from tadc.compiler.all_stages import STAGES
 from tadc.compiler.compile_options import Options
 from tadc.frontend.codes import CODES, WARNINGS
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.native.c_names import is_symbol
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
+from tadc.lattice.late_dataclasses import dataclass
 
 _EXPECTED = re.compile(
     r"expected-(error|warning|note)(-re)? *(?:@([+-]\d+|above|below|unknown))? *\{\{(.*)\}\} *$"

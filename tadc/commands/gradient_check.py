@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from tadc.frontend.dtypes import COMPUTING, DEFAULT, INDEX_TYPE
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.terms.numpy_types import numpy_type
 
 #: Elements of an argument that are moved, at most.

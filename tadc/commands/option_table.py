@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tadc.backend.target import BACKENDS, UNIT_FORMS
@@ -12,6 +11,7 @@ from tadc.commands.option_parser import OptionParser, file_name
 from tadc.compiler.all_stages import STAGE_NAMES
 from tadc.compiler.compile_options import MATERIALIZE
 from tadc.compiler.reversals import REVERSALS
+from tadc.lattice.late_dataclasses import dataclass
 
 SHELLS = ("bash", "zsh", "fish")
 METHODS = ("gum", "worst", "interval", "mc")

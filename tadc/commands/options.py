@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tadc.backend.disk_cache import parse_size
 from tadc.commands.option_parser import BadUsage
 from tadc.commands.several import sizes_of
 from tadc.frontend.source import Source
+from tadc.lattice.late_dataclasses import dataclass, field
 
 
 @dataclass

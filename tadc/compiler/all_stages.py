@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 from tadc.backend.compile_steps import step
 from tadc.backend.target import BACKENDS
@@ -20,6 +19,7 @@ from tadc.compiler.compile_options import Options
 from tadc.compiler.garbage import fewer_collections
 from tadc.compiler.stages import Compilation
 from tadc.frontend.index_sets import work_told
+from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.extents import Extent, Shape, extent, extent_text, required_text, shape_text
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.frontend.terms import Domain

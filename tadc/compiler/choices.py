@@ -4,11 +4,11 @@ tensors."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.stages import Compilation, fuse, machine_facts
+from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tadc.passes.schedule.alternatives import MapChoices

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from tadc.backend.base import CPU, Backend, Settings, Target
 from tadc.backend.target import backend_of
 from tadc.frontend.source import Source
+from tadc.lattice.late_dataclasses import dataclass, replace
 
 #: When a reduction becomes a tensor of its own.
 MATERIALIZE = ("auto", "always", "never")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.compiler.compile_options import Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.source import Source
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.where import Decisions
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ batched in its turn. What a function does not read is left out of its inputs, so
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +18,7 @@ from tadc.frontend.forks import new_rlock
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.terms import index_forms, reachable, tensors_read
 from tadc.jax.traced_shapes import Shapes
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.terms.liveness import needed
 
 

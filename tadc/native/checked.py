@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tadc.backend.runtime.call_checks import INDEX, MEMORY, SIZES, UNREAD
 from tadc.backend.runtime.call_messages import WORDS
 from tadc.backend.runtime.inspector import inspector_text
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT, Workspace
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.native.inspection import NativeInspection, with_memory
 from tadc.native.ir_lines import SATURATED, TOO_MANY, Lines, Value
 from tadc.native.registers import Registers, lay_out

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.backend.cpu.processors import host
 from tadc.backend.cpu.scratch_memory import GIVE, TAKE
 from tadc.backend.runtime.call_checks import EXTENT, MEMORY, SIZES, CallCheck
 from tadc.backend.runtime.interface import Interface
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.native.ir_lines import SATURATED, Lines, Value
 from tadc.native.kept_inspection import KeptInspection, has_indices
 from tadc.native.registers import Registers, lay_out

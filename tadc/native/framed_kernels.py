@@ -7,7 +7,6 @@ import json
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from tadc.api.execute import unit_of
@@ -24,6 +23,7 @@ from tadc.compiler.compile_options import Options
 from tadc.frontend.forks import new_lock
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
+from tadc.lattice.late_dataclasses import dataclass
 from tadc.native.entry import Entry, entry_of, joined
 from tadc.native.kept_inspection import forget_symbol, has_indices
 

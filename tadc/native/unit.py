@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tadc.api.execute import unit_of
@@ -19,6 +18,7 @@ from tadc.backend.runtime.thread_count import MOST
 from tadc.backend.splitting import on_one_thread
 from tadc.compiler.compile_options import Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.native.checked import checked_functions, kernel_symbol
 from tadc.native.inspection import NativeInspection
 

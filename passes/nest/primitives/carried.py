@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tadc.frontend.functions import REDUCTIONS
 from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import used_by, without_unused
 from tadc.passes.maps.map import Ask, Block, Constant, Fold, Let, Load, TensorDecl
 from tadc.passes.nest.loop_bounds import form_of, turns_of

@@ -11,11 +11,11 @@ All parts have the points in the order that they have without.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.loop_nests import LoopNest
 from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.maps.blocks import Renaming

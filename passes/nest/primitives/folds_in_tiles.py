@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from tadc.frontend.terms import Domain
@@ -12,6 +11,7 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit, apart, spend
 from tadc.lattice.emptiness import tight
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.passes.maps.map import Block, Choice, Fold, Let
 from tadc.passes.nest.emit import EmitScope, facts_of, named_as, trips

@@ -11,10 +11,10 @@ dimension for two: the same elements in the same order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import Renaming, forms_of
 from tadc.passes.maps.map import Block, Fold, TensorDecl
 from tadc.passes.nest.nest import Compute, For, Nest

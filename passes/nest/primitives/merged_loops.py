@@ -11,12 +11,12 @@ turn of it stays in memory near the threads.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
 from tadc.frontend.functions import REDUCTIONS
 from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import BlockNames, indices_bound, with_reads
 from tadc.passes.maps.map import Block, Constant, Let, Load, TensorDecl
 from tadc.passes.nest.loop_bounds import most_values, parts_of, turns_of

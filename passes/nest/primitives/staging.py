@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 
 from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.map import Block, Fold, Let, Load, TensorDecl
 from tadc.passes.nest.loop_bounds import bound_forms, form_of, least_span, parts_of, rename_bound
 from tadc.passes.nest.nest import (
