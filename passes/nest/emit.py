@@ -19,7 +19,7 @@ from tadc.passes.maps.map import Fold, Let
 from tadc.passes.nest.exponentials import without_exponentials
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.joins import Emit, Made, Point
-from tadc.passes.nest.lockstep import Lockstep, LockstepContext
+from tadc.passes.nest.lockstep import InRegisters, Lockstep, LockstepContext
 from tadc.passes.nest.loop_bounds import parts_of
 from tadc.passes.nest.nest import (
     DIVIDED,
@@ -36,6 +36,7 @@ from tadc.passes.nest.nest import (
     Stage,
     Statement,
 )
+from tadc.passes.nest.step_rows import StepRows
 from tadc.passes.nest.stores import Elements, StorePlace, TileStores, store_residues
 from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, TileValues, copies_of, lockstep_of
 from tadc.passes.nest.vector_lanes import Lanes
@@ -310,14 +311,37 @@ def _unrolled(loop: For, low: BodyLowering, scope: EmitScope) -> None:
         return
     places = [_places(compute, inner) for compute, inner in inside]
     if inside[0][0].within or not all(_is_residue(place, len(scopes)) for place in places[0]):
-        for compute, inner in inside:
-            _compute(compute, low, inner)
+        if not _in_rows(loop.index, inside, places, low):
+            for compute, inner in inside:
+                _compute(compute, low, inner)
         return
     groups: list[list[tuple[Copy, Made]]] = []
     for compute, inner in inside:
         groups.append([])
         _values(compute, low, inner, groups[-1].extend)
     store_residues(scope.target.lanes(low, inside[0][1].tile.width), groups, places[0], scope.point)
+
+
+def _in_rows(
+    index: str, inside: list[tuple[Compute, EmitScope]], places: list[list[StorePlace]], low: BodyLowering
+) -> bool:
+    """Compute steps whose stores are rows of lanes, if they are."""
+    compute, scope = inside[0]
+    tile = tile_of(compute, scope)
+    rows = StepRows(scope.target.lanes(low, tile.width), tile, places, scope.point)
+    loads = list(without_exponentials(compute.block).loads())
+    reads = [[(load.tensor, tuple(map(each.form, load.at))) for load in loads] for _, each in inside]
+    if compute.within or scope.only or not rows.fits(reads):
+        return False
+    for number, load in enumerate(loads):
+        if load.along == index:
+            rows.read(scope.buffers[load.tensor][0], [step[number][1] for step in reads], scope.facts)
+    for _, each in inside:
+        elements: list[tuple[Copy, Made]] = []
+        _values(compute, low, each, elements.extend, rows.given)
+        rows.add(elements)
+    rows.store()
+    return True
 
 
 def _only_compute(body: Body, low: BodyLowering, scope: EmitScope) -> tuple[Compute | None, EmitScope]:
@@ -380,8 +404,14 @@ def _along(compute: Compute, scope: EmitScope) -> frozenset[str]:
     return found & scope.tile.copies.keys()
 
 
-def _values(compute: Compute, low: BodyLowering, scope: EmitScope, then: Callable[[Elements], None]) -> None:
-    """Hand over the values of the stores in the copies of a tile."""
+def _values(
+    compute: Compute,
+    low: BodyLowering,
+    scope: EmitScope,
+    then: Callable[[Elements], None],
+    given: InRegisters | None = None,
+) -> None:
+    """Hand over the values of the stores in the copies of a tile; some elements are `given`."""
     tile = tile_of(compute, scope)
     depends = Dependence(without_exponentials(compute.block), scope.forms, tile)
     buffers = {name: found[0] for name, found in scope.buffers.items()}
@@ -389,7 +419,7 @@ def _values(compute: Compute, low: BodyLowering, scope: EmitScope, then: Callabl
     low.checks = bool(open_rows(compute, scope, tile))
     body = Lockstep(
         low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), TileValues(tile),
-        scope.shapes, beyond=low.checks, held=target.held,
+        scope.shapes, beyond=low.checks, held=target.held, given=given,
     )  # fmt: skip
     along = _along(compute, scope)
     own = [name for name in tile.copies if name in scope.tile.copies]

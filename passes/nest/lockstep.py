@@ -26,6 +26,9 @@ from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, TileValues, at, 
 from tadc.passes.nest.vector_lanes import Lanes, last_stride
 from tadc.passes.terms.costs import WEIGHTS
 
+#: Elements that were made or read, by their buffers and places.
+InRegisters = dict[tuple[ir.Value | Affine, ...], ir.Value]
+
 #: A value, and what makes it in a copy.
 Maker = tuple[Let, Callable[[Copy], ir.Value]]
 
@@ -107,10 +110,12 @@ class Lockstep:
     shapes: Mapping[str, tuple[Affine, ...]] = field(default_factory=dict[str, tuple[Affine, ...]])
     beyond: bool = False
     """Whether points may be beyond all elements: there the next element of tensors with `shapes` is read."""
-    reads: dict[tuple[ir.Value | Affine, ...], ir.Value] | None = None
+    reads: InRegisters | None = None
     """In code without branches, what was read so far: what is read again is the same."""
     held: frozenset[str] = frozenset()
     """The tensors that have an element for each point, active or not."""
+    given: InRegisters | None = None
+    """Elements that are not read again."""
 
     # -- values by copy --------------------------------------------------------------------------
 
@@ -240,6 +245,8 @@ class Lockstep:
 
         def loaded(copy: Copy) -> ir.Value:
             mask, place = None if still else context.mask(copy), [at(form, copy) for form in forms]
+            if self.given and (buffer, *place) in self.given:
+                return self.given[buffer, *place]
             if mask is not None or self.reads is None:
                 return self.lanes.load(buffer, place, mask, point)
             if (key := (buffer, *place)) not in self.reads:

@@ -207,22 +207,23 @@ class TileStores:
         """Store the values of some copies together."""
         filled = [*copies, *(copies[-1] for _ in range(TOGETHER - len(copies)))]
         for made, buffer, forms in _interleaved(self.lanes, filled, self.places, self.point):
-            self.by_lane(made, len(copies), buffer, forms)
+            store_by_lane(self.lanes, made, len(copies), buffer, forms, self.point)
 
-    def by_lane(self, interleaved: ir.Value, count: int, buffer: ir.Value, forms: Sequence[Affine]) -> None:
-        """Store what each lane has of interleaved vectors: so many elements, and one of none."""
-        piece = ir.VectorType.get([TOGETHER], interleaved.type.element_type)
-        short = replace(self.lanes, width=TOGETHER)
-        for lane in range(self.lanes.width):
-            attributes = {
-                key: ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)])
-                for key, value in (("offsets", lane * TOGETHER), ("sizes", TOGETHER), ("strides", 1))
-            }
-            made = self.low.create(
-                "vector.extract_strided_slice", [piece], [interleaved], self.point, attributes
-            )
-            there = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
-            short.store_first(count, made.results[0], buffer, there, self.point)
+
+def store_by_lane(
+    lanes: Lanes, interleaved: ir.Value, count: int, buffer: ir.Value, forms: Sequence[Affine], point: Point
+) -> None:
+    """Store what each lane has of interleaved vectors: so many elements, and one of none."""
+    piece = ir.VectorType.get([TOGETHER], interleaved.type.element_type)
+    short = replace(lanes, width=TOGETHER)
+    for lane in range(lanes.width):
+        attributes = {
+            key: ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)])
+            for key, value in (("offsets", lane * TOGETHER), ("sizes", TOGETHER), ("strides", 1))
+        }
+        made = lanes.make("vector.extract_strided_slice", piece, [interleaved], point, attributes)
+        there = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
+        short.store_first(count, made, buffer, there, point)
 
 
 def store_residues(

@@ -55,6 +55,9 @@ class CpuMachine(Machine):
     little: int = 32
     unrolled: int = 8
     """A reduction of so many steps is no loop: they are written out."""
+    row: int = 32
+    """Of a recurrence so many steps at most are written out, where they are a row of each lane, else half of
+    them by turns: registers hold what is transposed."""
     miss: float = 8
     """A line of the second cache, where it is not clear beforehand that it is wanted."""
     again: float = 2

@@ -248,6 +248,10 @@ def _of_recurrence(steps: Sequence[st.Step], item: Map) -> Problem | None:
         help = f"its steps are in the order of {', '.join(ordered) or recurrence.order}"
         wrong = number, "elements of the recurrence would be computed in another order", help
         match step:
+            case st.Split(index=index, tail="rest") if index in loops and recurrence.order is None:
+                place = ordered.index(index)
+                ordered[place : place + 1] = step.outer, step.inner
+                loops |= dict.fromkeys((step.outer, step.inner), loops[index])
             case (
                 st.Split(index=index, outer=outer, inner=inner)
                 | st.Residues(index=index, outer=outer, inner=inner)
@@ -260,7 +264,7 @@ def _of_recurrence(steps: Sequence[st.Step], item: Map) -> Problem | None:
                 kept = [name for name in ordered if name in names]
                 if inside[: len(kept)] != kept or recurrence.order is not None:
                     return wrong
-            case st.Bind(indices=names) if not loops.keys().isdisjoint(names):
+            case st.Bind(kind, indices=names) if kind != "unroll" and not loops.keys().isdisjoint(names):
                 return wrong
             case st.Reverse(index=index) if index in loops:
                 return wrong

@@ -11,7 +11,8 @@ from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import BlockNames, forms_of, indices_bound
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.map import Map, MapFunction, Marks
-from tadc.passes.maps.recurrence import recurrence_of, reversed_map, sweep_of
+from tadc.passes.maps.recurrence import RecurrenceLoops, recurrence_of, reversed_map, sweep_of
+from tadc.passes.nest.squares import FEWEST, is_transposable
 from tadc.passes.nest.steps import Bind, Join, Peel, Residues, Rows, Scatter, Steps, Threads
 from tadc.passes.schedule.accesses import Accesses, operations_in
 from tadc.passes.schedule.candidate import Candidate
@@ -54,6 +55,8 @@ class NestPlan:
     rows: Rows | None = None
     given: Steps | None = None
     joins: tuple[Join, ...] = ()
+    row: int = 0
+    """So many steps of a recurrence are written out, where they are a row of each lane."""
     too_long: tuple[int, ...] = ()
     """The operations of code that there were with each plan before: more than is worth compiling."""
 
@@ -73,6 +76,8 @@ class NestPlan:
     def smaller(self, code: int) -> NestPlan:
         """A plan with less code than so many operations, which are more than is worth compiling."""
         assert self.work is not None
+        if self.row:
+            return replace(self, row=0, too_long=(*self.too_long, code))
         tiling = self.tiling and self.tiling.smaller(_worthwhile(self.work) / code)
         made = replace(self, tiling=tiling, too_long=(*self.too_long, code))
         return made if tiling is not None else replace(made, parts=(WHOLE,) * len(self.parts))
@@ -141,7 +146,20 @@ def plan_of(
         threads = division.axes() if recurrence is None else division.batch_axes(recurrence.batch)
         if work is not None and threads and recurrence is None:
             tiling = division.evened(threads[0])
-    return NestPlan(work, parts, tiling, threads)
+    row = 0 if recurrence is None or tiling is None else _row(item, recurrence, tiling, machine)
+    return NestPlan(work, parts, tiling, threads, row=row)
+
+
+def _row(item: Map, recurrence: RecurrenceLoops, tiling: Candidate, machine: CpuMachine) -> int:
+    """How many little steps of a recurrence are written out, which stand side by side in memory where lanes
+    are rows; 0 of others."""
+    last, size = item.indices[-1], item.extents[-1]
+    is_last = recurrence.ordered == (last,) and tiling.order[-1] == last and tiling.lanes in recurrence.batch
+    is_little = operations_in(item) <= machine.little and not any(item.body.folds())
+    if item.order is None or not (is_last and is_little and is_transposable(tiling.width)):
+        return 0
+    is_whole = size.is_constant and size.constant <= machine.row
+    return machine.row // 2 if not is_whole else size.constant if size.constant >= FEWEST else 0
 
 
 def plan_in_groups(item: Map, function: MapFunction) -> NestPlan | None:
@@ -216,7 +234,7 @@ def plan_in_sweep(
             least = {index: alone.extent(index)}
             tiling = replace(alone, order=order, blocks=blocks, packed=None, streams=False, least=least)
             plan = replace(plan, tiling=tiling)
-    return replace(plan, threads=_divided(item, plan), rows=rows_of(item))
+    return replace(plan, threads=_divided(item, plan), rows=rows_of(item), row=0)
 
 
 def _divided(item: Map, plan: NestPlan) -> tuple[str, ...]:

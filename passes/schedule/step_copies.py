@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import chain
 
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of, reversed_map
@@ -43,11 +42,14 @@ def _copies(item: Map) -> Iterator[Copied]:
         return
     free, steps = found.tiled(item.indices), frozenset(found.ordered)
     axes: dict[tuple[str, int], None] = {}
+    moving = {
+        load.tensor for load in item.loads() for form in load.at if not steps.isdisjoint(form.variables)
+    }
     for load in item.loads():
         names = [form.variables for form in load.at]
-        if names and free.isdisjoint(names[-1]) and steps.isdisjoint(chain(*names)):
+        if names and free.isdisjoint(names[-1]) and load.tensor not in moving:
             axes |= {(load.tensor, n): None for n, each in enumerate(names) if not free.isdisjoint(each)}
-    yield from (Copied(tensor, axis, item.names) for tensor, axis in axes if tensor not in item.names)
+    yield from (Copied(tensor, axis, item.names) for tensor, axis in axes)
 
 
 def _saved_by(copied: MapFunction, function: MapFunction, step: Copied, machine: CpuMachine) -> float:

@@ -9,7 +9,7 @@ from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.blocks import names_in
 from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.filled_tensors import set_in_place
-from tadc.passes.maps.map import Fold, Map, MapFunction
+from tadc.passes.maps.map import Fold, Load, Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of, sweep_of
 from tadc.passes.nest import steps as st
 from tadc.passes.nest.plain import going_down
@@ -339,12 +339,31 @@ class _PlanSteps:
                 self.steps.append(st.Transpose(read, loop))
         if lanes is None:
             return
-        if self.loops[lanes].residue and lanes == self.map.indices[-1]:
+        if self.plan.row:
+            self.step_rows()
+        elif self.loops[lanes].residue and lanes == self.map.indices[-1]:
             self.steps.append(st.Interleave(self.loops[lanes].residue))
         elif tiling.interleaves and tiling.width >= TOGETHER:
             index = beside([Affine.var(name) for name in self.map.indices], tiling, factors)
             if index is not None:
                 self.steps.append(st.Interleave(self.loops[index].copies))
+
+    def step_rows(self) -> None:
+        """Steps are written out, and what they store, and read of rows, is transposed."""
+        index = self.map.indices[-1]
+        loop, size = self.loops[index].tile, self.extents[index]
+        if size != Affine.const(self.plan.row):
+            outer, inner = self.fresh(index), self.fresh(index)
+            self.steps.append(st.Split(loop, self.plan.row, "rest", outer, inner))
+            loop = inner
+        self.steps += [st.Bind("unroll", (loop,)), st.Interleave(loop)]
+        for let in self.map.body.all_lets():
+            if isinstance(let.value, Load) and let.value.tensor not in self.map.names and let.value.at:
+                *others, last = let.value.at
+                are_rows = any(self.tiling.lane in form.variables for form in others)
+                moved = last.coefficient(index)
+                if are_rows and abs(moved) == 1 and (last - Affine.var(index) * moved).is_constant:
+                    self.steps.append(st.Transpose(let.names[0], loop))
 
     def memory(self) -> None:
         """What is asked for ahead, and what is stored past the caches."""

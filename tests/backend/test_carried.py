@@ -1,5 +1,7 @@
 """Recurrences whose last elements stay in registers, against loops in Python."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
@@ -57,7 +59,9 @@ def test_lanes_of_a_batch_are_carried(name: str) -> None:
     x, a = 0.5 * np.random.default_rng(0).standard_normal((2, 19, 9))
     wanted = [expected(name, *rows) for rows in zip(x, a, strict=True)]
     np.testing.assert_allclose(tadc.compile(f)(x=x, a=a), wanted, rtol=1e-13, atol=1e-14)
-    text = f.lower().as_text("loops")
+    # Steps that are written out leave no loop.
+    with patch("tadc.passes.schedule.plans._row", return_value=0):
+        text = f.lower().as_text("loops")
     own, all = (text.count(gather) for gather in ("vector.gather %y", "vector.gather"))
     assert own
     with ir.Context():

@@ -50,15 +50,15 @@ def interleave(nest: Nest, step: Interleave) -> Nest:
 
 
 def transpose(nest: Nest, step: Transpose) -> Nest:
-    """A read is made along a loop of copies, or a reduction's index, and transposed in registers."""
+    """A read is made along a loop of copies, or one that is written out, and transposed in registers."""
 
     def one(let: Let) -> Let:
         is_it = step.read in let.names and isinstance(let.value, Load)
         return replace(let, value=replace(let.value, along=step.index)) if is_it else let
 
     def inside(loop: For) -> Body:
-        if loop.kind != "jam":
-            raise DoesNotFit(f"the values of `{loop.index}` are no copies")
+        if loop.kind not in WRITTEN_OUT:
+            raise DoesNotFit(f"the values of `{loop.index}` are no copies, nor written out")
         return (replace(loop, body=rewrite_values(loop.body, one)),)
 
     if not any(step.read in let.names and isinstance(let.value, Load) for let in lets_in(nest.body)):
