@@ -12,11 +12,11 @@ before the first of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.polyhedron import implied
 from tadc.passes.nest.joins import Made, Point
 from tadc.passes.nest.lockstep import InRegisters
