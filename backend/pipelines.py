@@ -42,13 +42,14 @@ def translate(module: ir.Module, dialect: str = "llvm") -> str:
     Raises:
         CompileError: TAD0701, an operation has no translation (upstream would crash on it).
     """
-    kernels = [op for op in operations(module.operation) if op.name == "gpu.module"]
+    found = operations(module.operation)
+    kernels = [op for op in found if op.name == "gpu.module"]
     if len(kernels) > 1:
         raise backend_error(
             "TAD0701", f"a module holds {len(kernels)} gpu modules; one is translated at a time"
         )
     root: ir.Operation = kernels[0] if kernels else module.operation
-    for op in operations(root):
+    for op in operations(root) if kernels else found:
         if not _has_translation(op.name, dialect):
             raise backend_error(
                 "TAD0701",

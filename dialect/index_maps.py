@@ -112,7 +112,8 @@ def box_extents(found: Indexing) -> list[Affine] | None:
 
 def reading_order(form: Affine) -> list[tuple[str | Floor | Lookup, int]]:
     """The terms of a form as they are written: positive ones first, outer indices before inner."""
-    return sorted(form.terms, key=lambda term: (term[1] < 0, _depth(term[0])))
+    terms = form.terms
+    return sorted(terms, key=lambda term: (term[1] < 0, _depth(term[0]))) if len(terms) > 1 else [*terms]
 
 
 def in_order(forms: Iterable[Affine]) -> list[Name]:

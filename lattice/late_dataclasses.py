@@ -63,9 +63,9 @@ def _first(cls: Any, name: str, frozen: bool, made: Iterable[str]) -> Callable[.
 
 def _compiled(cls: Any, frozen: bool) -> dict[str, Any]:
     """`__init__`, and what compares and hashes instances."""
-    known: dict[str, Any] = {"SET": object.__setattr__, "MADE": object()}
+    known: dict[str, Any] = {"MADE": object()}
     given: dict[bool, list[str]] = {False: ["self"], True: []}
-    lines = list[str]()
+    values = dict[str, str]()
     for each in fields(cls):
         name, value, default = each.name, each.name, each.default is not MISSING
         known[f"DEFAULT_{name}"], known[f"NEW_{name}"] = each.default, each.default_factory
@@ -75,13 +75,14 @@ def _compiled(cls: Any, frozen: bool) -> dict[str, Any]:
             ending = f"=DEFAULT_{name}" if default else "=MADE" if value != name else ""
             given[bool(each.kw_only)].append(name + ending)
         if each.init or value != name:
-            lines.append(f"SET(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
-    if hasattr(cls, "__post_init__"):
-        lines.append("self.__post_init__()")
+            values[name] = value
+    body = f"self.__dict__.update({', '.join(f'{name}={value}' for name, value in values.items())})"
+    if not frozen:
+        body = "; ".join([f"self.{name} = {value}" for name, value in values.items()]) or "pass"
     parameters = ", ".join([*given[False], *(["*", *given[True]] if given[True] else [])])
     own, others = ("".join(f"{of}.{f.name}, " for f in fields(cls) if f.compare) for of in ("self", "other"))
     code = f"""
-def __init__({parameters}): {"; ".join(lines) or "pass"}
+def __init__({parameters}): {body}{"; self.__post_init__()" if hasattr(cls, "__post_init__") else ""}
 def __eq__(self, other):
     return ({own}) == ({others}) if other.__class__ is self.__class__ else NotImplemented
 def __hash__(self): return hash(({own}))

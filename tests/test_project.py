@@ -262,9 +262,9 @@ def test_a_cloth_comes_to_rest() -> None:
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
-    "lattice": 4_274,
+    "lattice": 4_275,
     "frontend": 11_908,
-    "dialect": 3_428,
+    "dialect": 3_429,
     "passes": 45_905,
     "passes/cpu": 1_501,
     "passes/derivatives": 4_886,
@@ -275,7 +275,7 @@ LIMITS = {
     "passes/schedule": 4_985,
     "passes/supports": 2_162,
     "passes/terms": 4_409,
-    "backend": 16_971,
+    "backend": 16_972,
     "tadc": 27_294,
     "tadc/apps": 8_864,
 }
