@@ -65,5 +65,5 @@ def _told(folder: str) -> Iterator[tuple[int, tuple[int, int, int]]]:
 
 
 def _text(folder: str, name: str) -> str:
-    with open(os.path.join(folder, name), encoding="ascii") as file:
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
         return file.read().strip()

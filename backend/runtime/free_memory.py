@@ -39,7 +39,7 @@ def _first_limit() -> int | None:
 
 def _linux() -> int | None:
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
+        with open("/proc/meminfo", encoding="utf-8") as file:
             for line in file:
                 if line.startswith("MemAvailable:"):
                     return int(line.split()[1]) * 1024
@@ -51,7 +51,7 @@ def _linux() -> int | None:
 def _control_group() -> int | None:
     """The limit of the container. What it uses now counts its caches too, so only the limit is certain."""
     try:
-        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+        with open("/sys/fs/cgroup/memory.max", encoding="utf-8") as file:
             return int(file.read())
     except (OSError, ValueError):
         return None
