@@ -2,7 +2,7 @@
 
 The other compiles six functions for each class, for half a millisecond: a third of the time of a first
 compilation, and of that of `import tadc`. Here a class has its fields at once, and methods from the first of
-their calls on.
+their calls on. What inherits from a frozen one of these, and is frozen, has to be one too.
 """
 
 from __future__ import annotations

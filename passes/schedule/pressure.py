@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.maps.blocks import joined_by_factors, used_by
 from tadc.passes.maps.map import Applied, Constant, Fold, Let
 from tadc.passes.schedule.accesses import Accesses, Loop
