@@ -27,7 +27,8 @@ GAIN = 0.75
 class _Stream:
     """A tensor that tiles read or write: strides in elements by index, None where it is no number.
 
-    It has `most` elements at most. A line that is stored is read before, and written back: its `times` are 2.
+    It has `most` elements at most. A line that is stored is read before, and written back: its `times` are 2, but
+    nothing waits for it.
     """
 
     strides: Mapping[str, int | None]
@@ -39,7 +40,8 @@ class _Stream:
         """About how many lines the elements of a box stand in, of so many bytes each; what these cost, more
         where nobody sees them coming: the first of each place, where there are too many places."""
         lines, far = self.places(counts, width)
-        unseen = self.machine.scattered_lines * far if far > self.machine.streams else 0
+        waits = self.times == 1 and far > self.machine.streams
+        unseen = self.machine.scattered_lines * far if waits else 0
         return lines, self.times * lines + unseen
 
     def places(self, counts: Mapping[str, int], width: int) -> tuple[float, int]:
