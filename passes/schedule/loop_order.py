@@ -27,8 +27,8 @@ GAIN = 0.75
 class _Stream:
     """A tensor that tiles read or write: strides in elements by index, None where it is no number.
 
-    It has `most` elements at most. A line that is stored is read before, and written back: its `times` are 2, but
-    nothing waits for it.
+    It has `most` elements at most. A line that is stored is read before, and written back: its `times` are 2,
+    but nothing waits for it.
     """
 
     strides: Mapping[str, int | None]
