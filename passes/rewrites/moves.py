@@ -33,10 +33,11 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.polyhedron import is_empty, not_implied
+from tadc.passes.rewrites.loop_costs import is_plain
 from tadc.passes.rewrites.places import RowsHold, TermPlace
 from tadc.passes.rewrites.term_boxes import Boxes, TermBox
 from tadc.passes.terms.checked_reads import all_proven
-from tadc.passes.terms.costs import ELEMENT, SPARSE, about, elements, is_candidate, points
+from tadc.passes.terms.costs import CACHED_BYTES, ELEMENT, SPARSE, about, elements, is_candidate, points
 from tadc.passes.terms.guarded_addends import is_idle
 from tadc.passes.terms.names import Names
 
@@ -78,6 +79,7 @@ class Mover(Boxes):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.largest = max(map(about, self.shapes.values()), default=0)
+        self.is_plain = is_plain(self.program)
         self.literals: dict[int, ElementType | None] = {}
         # Many terms stand under the same few choices.
         self.shifted: dict[tuple[object, ...], Domain] = {}
@@ -208,7 +210,8 @@ class Mover(Boxes):
         if not self.is_shape(box.shape):
             return False
         if self.limit is None or (self.limit and not is_static(box.shape)):
-            return size <= most or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
+            is_near = self.is_plain and is_static(box.shape) and size * ELEMENT[type] < CACHED_BYTES
+            return size <= most or is_near or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
         return size * ELEMENT[type] <= self.limit
 
     def in_range(self, definition: Definition) -> Definition | None:

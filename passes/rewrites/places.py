@@ -227,6 +227,16 @@ class Places:
             case _:
                 yield from ((at, operand) for operand in operands(term))
 
+    def terms_of(self, root: Term) -> Iterator[tuple[int, Term]]:
+        """The terms of a definition's body, each once a place."""
+        seen, stack = set[tuple[int, int]](), [(0, root)]
+        while stack:
+            at, term = stack.pop()
+            if (at, term.number) not in seen:
+                seen.add((at, term.number))
+                stack += self.below(at, term)
+                yield at, term
+
 
 @dataclass
 class PlaceWalk(ABC):

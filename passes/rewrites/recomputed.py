@@ -4,9 +4,9 @@
     is  a[i] = sum{j} (m[j] / sqrt(sum{d: 3} ((x[j, d] - x[i, d])**2))**3)
 
 A tensor of pairs is larger than what it is made of, and passes through memory each time, or through a cache
-that is not the nearest. It is a formula where it is read if the operations of computing it there, as often as
-it is read, cost less than the traffic; and always where there is no room for it. What a derivative compares
-for equality stays, for it has one value.
+that is not the nearest. It is a formula where it is read if the whole program costs less so: loops over the
+same points are one, and what they share is computed once. It is always one where there is no room for it.
+What a derivative compares for equality stays, for it has one value.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.lattice.affine import Affine
+from tadc.passes.rewrites.loop_costs import LoopCosts, is_plain
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.terms.costs import (
     CACHED_BYTES,
@@ -59,13 +60,15 @@ def without_large_tensors(
     for a tensor of theirs that has to be stored.
     """
     where = where or Where()
-    wanted = _wanted(program, where)
-    found = _Recomputed(program, limit, by_cost, wanted)
-    definitions = [found.added(definition) for definition in program.definitions]
+    large, wanted = _Large(program, limit), _wanted(program, where)
+    if wanted is None:
+        wanted = large.without_room() | (large.cheaper_as_formulas() if by_cost else frozenset[str]())
+    found = _Formulas(program, wanted)
+    made = found.made()
     where.formulas |= found.formulas.keys()
     for name in found.formulas:
         where.note(Inline(name))
-    return program if not found.formulas else replace(program, definitions=needed(definitions))
+    return made
 
 
 def _wanted(program: Program, where: Where) -> frozenset[str] | None:
@@ -87,10 +90,9 @@ def with_stored_values(program: Program, before: Collection[str], where: Where) 
     else:
         stored = {step.tensor for step in steps}
         inlined = {step.tensor for step in where.wanted(Inline) or ()} | (set(made) - stored)
-        found = _Recomputed(program, None, False, frozenset(inlined))
-        definitions = [found.added(definition) for definition in program.definitions]
+        found = _Formulas(program, frozenset(inlined))
+        program = found.made()
         where.formulas |= found.formulas.keys()
-        program = replace(program, definitions=needed(definitions)) if found.formulas else program
     for step in steps or ():
         where.check_known(step, [step.tensor], made)
     for name in made:
@@ -114,20 +116,14 @@ def reason_to_store(program: Program, name: str) -> str:
 
 
 @dataclass
-class _Recomputed:
-    """Definitions in order: `formulas` are those that are no tensors, over tensors alone."""
+class _Large:
+    """The tensors that are larger than what goes in and out of a program; which are better no tensors."""
 
     program: Program
     limit: int | None
-    by_cost: bool
-    wanted: frozenset[str] | None = None
-    formulas: dict[str, Definition] = field(default_factory=dict[str, Definition])
-    known: dict[int, Term] = field(default_factory=dict[int, Term])
-    held: dict[int, bool] = field(default_factory=dict[int, bool])
 
     def __post_init__(self) -> None:
         program = self.program
-        self.terms, self.costs = program.terms, Costs(frozenset(program.sizes))
         shapes = [a.shape for a in program.arguments] + [d.shape for d in program.outputs]
         self.largest = max(map(about, shapes), default=0)
         self.types = {t.type for t in (*program.arguments, *program.definitions)}
@@ -136,36 +132,72 @@ class _Recomputed:
         for definition in self.program.definitions:
             if tensors_read([definition.body]) <= self.same:
                 self.same.add(definition.name)
-        self.uses: dict[str, list[int]] = {d.name: [] for d in self.program.definitions if self.is_large(d)}
-        stepped = [d.body for d in self.program.definitions if d.order is not None]
-        self.in_steps = tensors_read(stepped)
-        self.survey()
 
-    def survey(self) -> None:
-        """Note for each read of a large tensor how many elements it reads, all in all."""
-        for definition in self.program.definitions if self.uses else ():
-            for read in reachable([definition.body]):
-                if isinstance(read, Read) and read.tensor in self.uses:
-                    ranges = ranges_of(definition)
-                    for index in short_indices(definition):
-                        if index not in read.free:
-                            ranges[index] = Range(Affine.const(0), Affine.const(0))
-                    self.uses[read.tensor].append(points(ranges) * self.times(definition.body, ranges, read))
+    def without_room(self) -> frozenset[str]:
+        """Those that take more bytes than the limit."""
+        found = (d for d in self.program.definitions if not has_room(d.shape, d.type, self.limit))
+        return frozenset(d.name for d in found if self.may_be_formula(d))
 
-    def times(self, body: Term, ranges: Mapping[str, Range | None], read: Read) -> int:
-        """How often a read is evaluated for an element."""
-        return self.costs.evaluations(body, ranges, lambda node: node is read)
+    def cheaper_as_formulas(self) -> frozenset[str]:
+        """Those that the program costs less without.
 
-    def is_large(self, definition: Definition) -> bool:
-        """Whether a tensor may be a formula, and has no room, or is large."""
+        Each is looked at once, beginning with all of them as tensors and with none: values that one loop has
+        anyway cost nothing where a tensor of these is a formula, but may do so one by one.
+        """
+        found = {d.name: self.traffic(d) for d in self.program.definitions if self.may_be_formula(d)}
+        far = {name: traffic for name, traffic in found.items() if traffic}
+        if not far:
+            return frozenset()
+        if not is_plain(self.program):
+            return self.cheaper_one_by_one(far)
+        costs = LoopCosts(self.program, far)
+
+        def cost(formulas: frozenset[str]) -> int:
+            return costs.total(_Formulas(self.program, formulas).made().definitions)
+
+        ends: list[tuple[int, frozenset[str]]] = []
+        for formulas in (frozenset[str](), frozenset(far)):
+            least = cost(formulas)
+            for name in reversed(far):
+                other = formulas ^ {name}
+                if (new := cost(other)) <= least:
+                    least, formulas = new, other
+            ends.append((least, formulas))
+        return min(ends, key=lambda end: end[0])[1]
+
+    def cheaper_one_by_one(self, far: Mapping[str, int]) -> frozenset[str]:
+        """Those of a program with recurrences or index arrays, whose loops are apart."""
+        uses: dict[str, list[int]] = {name: [] for name in far}
+        costs, made = Costs(frozenset(self.program.sizes)), _Formulas(self.program, frozenset(far))
+        for definition in self.program.definitions:
+            ranges = ranges_of(definition)
+            for read in (t for t in reachable([definition.body]) if isinstance(t, Read) and t.tensor in far):
+                rows = dict.fromkeys(i for i in short_indices(definition) if i not in read.free)
+                around = {**ranges, **dict.fromkeys(rows, Range(Affine.const(0), Affine.const(0)))}
+                times = costs.evaluations(definition.body, around, lambda node, read=read: node is read)
+                uses[read.tensor].append(points(around) * times)
+        in_steps = tensors_read([d.body for d in self.program.definitions if d.order is not None])
+        for definition in self.program.definitions:
+            whole = made.added(definition)
+            if definition.name not in far:
+                continue
+            ranges, reads = ranges_of(definition), uses[definition.name]
+            once = costs.total(whole.body, ranges) / max(1, points(ranges))
+            again = sum(reads) / max(1, elements(definition.shape))
+            if definition.name in in_steps and any(isinstance(t, Reduce) for t in reachable([whole.body])):
+                again *= IN_STEPS
+            # What one loop reads again and again stays near.
+            if once * again > once + far[definition.name] * (1 + len(reads)):
+                del made.formulas[definition.name]
+        return frozenset(made.formulas)
+
+    def may_be_formula(self, definition: Definition) -> bool:
+        """Whether a tensor need not be stored."""
         if definition.is_output or definition.order is not None or definition.name in self.compared:
             return False
-        if not self.has_type(definition):
-            return False
-        if self.wanted is not None and definition.name in self.wanted:
-            return True
-        by_cost = self.by_cost and self.wanted is None
-        return self.has_no_room(definition) or (by_cost and self.traffic(definition) > 0)
+        # What is of literals alone has the type of what is around.
+        type = definition.body.type
+        return type == definition.type or (type is None and self.types == {definition.type})
 
     def traffic(self, definition: Definition) -> int:
         """What it costs that an element is stored, or that a loop reads it: nothing where the tensor is no
@@ -179,34 +211,33 @@ class _Recomputed:
             return 0 if definition.name in self.same else SCATTERED
         return TRAFFIC
 
-    def has_type(self, definition: Definition) -> bool:
-        """Whether its formula has the type of the tensor; of literals alone it has that of what is around."""
-        type = definition.body.type
-        return type == definition.type or (type is None and self.types == {definition.type})
 
-    def has_no_room(self, definition: Definition) -> bool:
-        return not has_room(definition.shape, definition.type, self.limit)
+@dataclass
+class _Formulas:
+    """Definitions in order: `formulas` are those that are no tensors, over tensors alone."""
+
+    program: Program
+    wanted: frozenset[str]
+    formulas: dict[str, Definition] = field(default_factory=dict[str, Definition])
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
+    held: dict[int, bool] = field(default_factory=dict[int, bool])
+
+    def __post_init__(self) -> None:
+        self.terms = self.program.terms
+
+    def made(self) -> Program:
+        """The program without tensors for them; it itself where there are none."""
+        if not self.wanted:
+            return self.program
+        definitions = [self.added(definition) for definition in self.program.definitions]
+        return replace(self.program, definitions=needed(definitions)) if self.formulas else self.program
 
     def added(self, definition: Definition) -> Definition:
         """The definition over what stays a tensor; noted as a formula if it is to be one."""
         made = definition.with_body(self.rewritten(definition.body))
-        is_forced = self.wanted is not None or self.has_no_room(made)
-        if definition.name in self.uses and (is_forced or self.is_worth(made)):
+        if definition.name in self.wanted:
             self.formulas[made.name] = made
         return made
-
-    def is_worth(self, definition: Definition) -> bool:
-        """Whether computing it where it is read costs less than storing it."""
-        ranges = ranges_of(definition)
-        once = self.costs.total(definition.body, ranges) / max(1, points(ranges))
-        reads = self.uses[definition.name]
-        uses = sum(reads) / max(1, elements(definition.shape))
-        if definition.name in self.in_steps and any(
-            isinstance(t, Reduce) for t in reachable([definition.body])
-        ):
-            uses *= IN_STEPS
-        # What one loop reads again and again stays near.
-        return once * uses <= once + self.traffic(definition) * (1 + len(reads))
 
     def rewritten(self, term: Term) -> Term:
         """The term with formulas in the place of what is no tensor; sums are opened for their indices."""

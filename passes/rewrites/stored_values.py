@@ -40,8 +40,8 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
-from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.known_values import KnownValues
+from tadc.passes.rewrites.loop_costs import Evaluated, evaluated, evaluations
 from tadc.passes.rewrites.move_walks import MoveWalk
 from tadc.passes.rewrites.moves import MANY, Key, Mover, in_order
 from tadc.passes.rewrites.places import Places, TermPlace
@@ -98,10 +98,6 @@ def store_values(
     return program
 
 
-_Place = tuple[tuple[object, ...], tuple[Affine, ...]]
-"""A shape, or a definition with indices of its sums, and an element over these or over `?0`, `?1`, …"""
-
-
 @dataclass
 class StoredValue:
     """How often a value is evaluated and at which indices of tensors of which shapes, what one and all
@@ -110,15 +106,17 @@ class StoredValue:
     cost: int
     operations: int
     elements: int
+    #: What it costs to store an element, or to load one in the order of the tensor.
+    access: int = ACCESS
     stored: bool = False
     times: int = 0
     spent: int = 0
     loads: int = 0
-    together: set[_Place] = field(default_factory=set["_Place"])
+    together: set[Evaluated] = field(default_factory=set[Evaluated])
 
     def pays(self) -> bool:
         """Whether a tensor for it does."""
-        return self.spent > self.elements * (self.cost + ACCESS) + self.loads
+        return self.spent > self.elements * (self.cost + self.access) + self.loads
 
     @property
     def uses(self) -> int:
@@ -310,31 +308,36 @@ class Look:
         cost = self.cost(term, place)
         if key not in self.values:
             below = (t for t in reachable([term] if self.cheap else ()) if not isinstance(t, Read | Const))
-            self.values[key] = StoredValue(cost, sum(map(weight, below)), about(key[1]))
+            access = SCATTERED if self.is_large(key) else ACCESS
+            self.values[key] = StoredValue(cost, sum(map(weight, below)), about(key[1]), access)
         value = self.values[key]
         value.stored = value.stored or self.is_stored(key, term, place)
         scattered = 0 if self.cheap else self.scattered(place, term)
-        load = self.anywhere(key[1], term.type) if anywhere else SCATTERED if scattered else ACCESS
-        if self.cheap and not self.is_new(value, term, definition, place):
+        load = self.anywhere(key[1], term.type) if anywhere else SCATTERED if scattered else value.access
+        if (self.cheap or self.is_large(key)) and not self.is_new(value, term, definition, place):
             return
         ranges = place.ranges if self.cheap else place.ranges_of(place.indices)
         # Whatever the average says: a fibre may have nearly all of the elements.
-        is_wide = not self.cheap and self.has_arrays and has_fibres(term)
-        count = math.prod(map(width, ranges.values())) if is_wide else points(ranges)
+        if not self.cheap and self.has_arrays and has_fibres(term):
+            count = math.prod(map(width, ranges.values()))
+        elif self.is_large(key):
+            count = evaluations(place, term.free)
+        else:
+            count = points(ranges)
         value.times += count
         value.spent += count * (cost + SCATTERED * scattered)
         value.loads += count * load
 
+    def is_large(self, key: Key) -> bool:
+        """Whether a tensor is larger than all that there are, and would come from the second cache."""
+        return not self.cheap and self.mover.is_plain and about(key[1]) > self.mover.largest
+
     def is_new(self, value: StoredValue, term: Term, definition: Definition, place: TermPlace) -> bool:
         """Whether a value is not evaluated there yet, of all tensors of a shape: of one iteration it is
         evaluated once, whatever choices it stands under."""
-        box, numbered = self.mover.box(term, place), dict[str, Affine]()
+        box = self.mover.box(term, place)
         assert box is not None
-        within: tuple[object, ...] = (definition.name, place.indices)
-        if len(place.indices) == len(definition.indices):
-            numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(definition.indices)}
-            within = definition.shape
-        at = (within, tuple(form.substitute(numbered) for form in box.at))
+        at = evaluated(definition, place, box.at)
         is_new = at not in value.together
         value.together.add(at)
         return is_new
