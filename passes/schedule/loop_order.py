@@ -27,21 +27,21 @@ GAIN = 0.75
 class _Stream:
     """A tensor that tiles read or write: strides in elements by index, None where it is no number.
 
-    It has `most` elements at most. A line that is stored is read before, and written back: its `times` are 2,
-    but nothing waits for it.
+    It has `most` elements at most. A line that is stored is read before, and written back: its `times` are 2.
+    The `share` of lines that nobody sees coming is what is waited for.
     """
 
     strides: Mapping[str, int | None]
     most: float
     machine: CpuMachine
     times: int = 1
+    share: float = 1
 
     def touched(self, counts: Mapping[str, int], width: int) -> tuple[float, float]:
         """About how many lines the elements of a box stand in, of so many bytes each; what these cost, more
         where nobody sees them coming: the first of each place, where there are too many places."""
         lines, far = self.places(counts, width)
-        waits = self.times == 1 and far > self.machine.streams
-        unseen = self.machine.scattered_lines * far if waits else 0
+        unseen = self.share * self.machine.scattered_lines * far if far > self.machine.streams else 0
         return lines, self.times * lines + unseen
 
     def places(self, counts: Mapping[str, int], width: int) -> tuple[float, int]:
@@ -109,7 +109,9 @@ class TileLoops:
                     most = math.prod(n.constant if n.is_constant else math.inf for n in shape)
                     reads[read.tensor, key] = _Stream(read.strides, most, machine)
         steps = [math.prod(list(self.extents.values())[n + 1 :]) for n in range(len(accesses.names))]
-        stored = _Stream(dict(zip(accesses.names, steps, strict=True)), math.inf, machine, times=2)
+        # Loads wait, stores do not: of what is in panels there are stores alone.
+        share = 0.5 if candidate.packed is None else 1
+        stored = _Stream(dict(zip(accesses.names, steps, strict=True)), math.inf, machine, 2, share)
         self.streams = [*reads.values(), *[stored] * accesses.results]
 
     def order(self) -> tuple[str, ...]:
