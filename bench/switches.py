@@ -127,6 +127,11 @@ SWITCHES = [
         "what derivatives need of a long step is kept",
         {"catalogue:with_step_states": lambda found: lambda program, *given: program},
     ),
+    Switch(
+        "copies for steps",
+        "what no step changes is copied once as vectors read it",
+        {"catalogue:with_copies_for_steps": _unchanged},
+    ),
     Switch("row products", "what a row divides by is shared", {"catalogue:with_row_products": _unchanged}),
     Switch(
         "reciprocals",
