@@ -1,5 +1,6 @@
 // RUN: tadc %s --passes 'tad-to-loops,canonicalize,cse' | filecheck %s
-// Lanes along %j read elements of %x that are rows apart, and 8 copies along %i those side by side: 8 rows are read along %i, and transposed.
+// Lanes along %j read elements of %x that are rows apart, and 8 copies along %i those side by side: 8 rows are read along %i, and transposed,
+// row after row.
 
 func.func @y(%x: tensor<400x300xf64> {tad.name = "x"}) -> (tensor<300x400xf64> {tad.name = "y"}) {
   %y = tad.map (%i, %j) -> tensor<300x400xf64> {
@@ -10,10 +11,11 @@ func.func @y(%x: tensor<400x300xf64> {tad.name = "x"}) -> (tensor<300x400xf64> {
 }
 
 // CHECK:      func.func private @tad_y.0
-// CHECK:        scf.for %i = %begin to %end step %c8
-// CHECK-NEXT:     %[[I:.*]] = affine.min affine_map<(d0) -> (292, d0)>(%i)
-// CHECK-NEXT:     scf.for %j = %c0 to %c400 step %c8
-// CHECK-NEXT:       vector.load %x[%j, %[[I]]]
+// CHECK:        scf.for %j = %begin to %end step %c8
+// CHECK-NEXT:     %[[J:.*]] = affine.min affine_map<(d0) -> (392, d0)>(%j)
+// CHECK-NEXT:     scf.for %i = %c0 to %c300 step %c8
+// CHECK-NEXT:       %[[I:.*]] = affine.min affine_map<(d0) -> (292, d0)>(%i)
+// CHECK-NEXT:       vector.load %x[%[[J]], %[[I]]]
 // CHECK-COUNT-7:    vector.load %x[
 // CHECK-COUNT-24:   vector.shuffle
 // CHECK-COUNT-8:    vector.store
