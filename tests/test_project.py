@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_409,
     "backend": 16_972,
-    "tadc": 27_294,
-    "tadc/apps": 8_864,
+    "tadc": 27_292,
+    "tadc/apps": 8_862,
 }
 
 

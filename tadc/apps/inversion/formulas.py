@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from tadc.apps.undoing.plans.forms import moved, moved_definition
 from tadc.apps.undoing.plans.planned import Plan
@@ -12,7 +13,6 @@ from tadc.apps.undoing.solutions.pieces import log_sum
 from tadc.apps.undoing.solutions.roles import PIVOT, TANGENT, VALUE, Role, RoledProgram
 from tadc.apps.undoing.solutions.undone import undone
 from tadc.apps.undoing.steps.step_programs import programs_of
-from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.toolkit.language import (
     DEFAULT,
     Affine,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -10,7 +11,6 @@ from tadc.apps.inversion.factors import Array
 from tadc.apps.inversion.wraps import unwrapped
 from tadc.apps.undoing.solutions.roles import LEAST, Naming, Role, RoledProgram, value_of
 from tadc.apps.undoing.solutions.undone import Part, composed
-from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.toolkit.reporting import new_rlock
 from tadc.toolkit.running import function_in_memory
 

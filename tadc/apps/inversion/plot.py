@@ -7,9 +7,9 @@ there are inputs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tadc.lattice.late_dataclasses import dataclass
 from tadc.toolkit.reporting import COLORS, GREY, INK, CompileError, Diagnostic, picture_of
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, cast
 
@@ -12,7 +13,6 @@ import numpy as np
 from tadc.apps.uncertainty.input_errors import missing, no_number, raise_all, undefined, unknown
 from tadc.apps.uncertainty.models import Model
 from tadc.apps.uncertainty.uncertain_numbers import Array
-from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.toolkit.reporting import Diagnostic, usage
 
 Pair = tuple[str, str]

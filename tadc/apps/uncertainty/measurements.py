@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from tadc.apps.uncertainty.inputs import GivenInputs
 from tadc.apps.uncertainty.models import Model
 from tadc.apps.uncertainty.stacking import Stacked, stacked
 from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout
-from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
@@ -22,7 +23,6 @@ from tadc.apps.uncertainty.input_errors import misfit, raise_all
 from tadc.apps.uncertainty.shared_axes import shared_axes
 from tadc.apps.uncertainty.subdivision import Bounded
 from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout, layout_of
-from tadc.lattice.late_dataclasses import dataclass
 from tadc.toolkit.reporting import CompileWarning, Diagnostic, usage
 from tadc.toolkit.running import Function, batched, jvp, numpy_type, value_and_vjp
 

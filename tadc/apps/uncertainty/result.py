@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.apps.uncertainty.uncertain_numbers import Array
-from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.toolkit.reporting import ShownAsTables
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from tadc.apps.uncertainty.input_errors import misfit, raise_all
 from tadc.apps.uncertainty.inputs import ROUNDED, GivenInputs, indefinite
 from tadc.apps.uncertainty.models import Model
 from tadc.apps.uncertainty.uncertain_numbers import Array, InputLayout, Slot
-from tadc.lattice.late_dataclasses import dataclass
 from tadc.toolkit.reporting import Diagnostic
 
 

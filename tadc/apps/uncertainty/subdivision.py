@@ -7,12 +7,12 @@ been cut least (R. Moore, Interval Analysis, 1966, section 6).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tadc.apps.uncertainty.uncertain_numbers import Array
-from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.toolkit.reporting import ArgumentError
 
 Bounded = Mapping[str, tuple[Any, Any]]

@@ -6,13 +6,12 @@ point it has quantities, the uncertain numbers, and outputs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tadc.lattice.late_dataclasses import dataclass
 
 Array: TypeAlias = NDArray[np.float64]
 

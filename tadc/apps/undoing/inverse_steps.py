@@ -11,6 +11,7 @@ A step `n = F(a, s)` of a component that overwrites a by n, and reads s that sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from tadc.apps.undoing.inverse_plan import plan_of
 from tadc.apps.undoing.plans.forms import ComponentForm
@@ -25,7 +26,6 @@ from tadc.apps.undoing.solutions.undone import NoFormula, Part, composed, naming
 from tadc.apps.undoing.steps.step_chain import ChainReader, Rule, choice
 from tadc.apps.undoing.steps.step_layout import StateLayout, layouts
 from tadc.apps.undoing.steps.step_lift import Lift
-from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.toolkit.language import (
     APPLIED,
     Affine,

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import TypeAlias
 
 from tadc.apps.undoing.plans.flow import UNBOUNDED, Network, strongly_connected
 from tadc.apps.undoing.plans.graph import StatementGraph
 from tadc.apps.undoing.plans.inversion_errors import cut_too_narrow
-from tadc.lattice.late_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
 
 from tadc.apps.undoing.plans.components import Component
 from tadc.apps.undoing.plans.graph import StatementGraph
-from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.toolkit.language import (
     Affine,
     Apply,

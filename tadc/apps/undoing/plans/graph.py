@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.toolkit.language import (
     Apply,
     Definition,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Literal
-
-from tadc.lattice.late_dataclasses import dataclass, field
 
 #: Systems of this size are solved by Cramer's rule, in the kernel.
 SMALL = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from rich.table import Table
@@ -11,7 +12,6 @@ from tadc.apps.undoing.plans.components import Component
 from tadc.apps.undoing.plans.forms import ComponentForm
 from tadc.apps.undoing.plans.graph import StatementGraph
 from tadc.apps.undoing.plans.kinds import Class
-from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.toolkit.reporting import ShownAsTables, counted
 
 #: Of many steps so many are shown, and so many names in a cell.

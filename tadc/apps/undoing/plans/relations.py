@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from tadc.apps.undoing.plans.forms import ComponentForm
 from tadc.apps.undoing.plans.graph import differentiable
-from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.toolkit.language import Affine, Constraint, Definition, Domain, Read, Terms, box, evaluated
 
 #: More relations of one value than this are not looked at one by one.

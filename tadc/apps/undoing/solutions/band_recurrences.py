@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tadc.apps.undoing.plans.graph import differentiable_reads
@@ -11,7 +12,6 @@ from tadc.apps.undoing.solutions.colours import where
 from tadc.apps.undoing.solutions.pieces import Pieces
 from tadc.apps.undoing.solutions.ratios import given, is_light, ratio
 from tadc.apps.undoing.solutions.roles import COTANGENT, TANGENT, Role, RoledProgram, returning
-from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.toolkit.language import Affine, Constraint, Definition, Term
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -17,7 +18,6 @@ from tadc.apps.undoing.solutions.roles import (
     program_of,
     returning,
 )
-from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.toolkit.language import (
     Affine,
     Apply,

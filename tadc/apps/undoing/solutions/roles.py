@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.toolkit.language import Argument, Definition, Program, Terms, tensors_read
 from tadc.toolkit.transforms import needed
 

@@ -11,6 +11,7 @@ whatever else makes up a row stay as they are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tadc.apps.undoing.plans.forms import flat
@@ -18,7 +19,6 @@ from tadc.apps.undoing.plans.kinds import MatrixClass
 from tadc.apps.undoing.solutions.inlined import direct
 from tadc.apps.undoing.solutions.pieces import Pieces
 from tadc.apps.undoing.solutions.roles import TANGENT, Role
-from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.toolkit.language import Affine, Constraint, Definition, Read, Term, box, equals_zero, reachable
 from tadc.toolkit.transforms import Simplifier
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from typing import Protocol
@@ -12,7 +13,6 @@ from tadc.apps.undoing.solutions.band_recurrences import Recurrences
 from tadc.apps.undoing.solutions.pieces import Pieces
 from tadc.apps.undoing.solutions.roles import TANGENT
 from tadc.apps.undoing.solutions.triangles import Triangle
-from tadc.lattice.late_dataclasses import dataclass
 from tadc.toolkit.language import Definition, Term
 from tadc.toolkit.transforms import is_const
 

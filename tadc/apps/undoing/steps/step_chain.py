@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tadc.apps.undoing.plans.forms import ComponentForm
@@ -20,7 +21,6 @@ from tadc.apps.undoing.plans.planned import Plan
 from tadc.apps.undoing.solutions.roles import returning
 from tadc.apps.undoing.solutions.undone import NoFormula
 from tadc.apps.undoing.steps.step_layout import MOST_PARTS, StateLayout, layouts
-from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.toolkit.language import (
     Affine,
     Argument,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from tadc.lattice.late_dataclasses import dataclass
 from tadc.toolkit.language import Affine, Definition, Read, reachable
 
 #: So many tensors make up a state at most, and so many steps back a step reads at most.

@@ -8,6 +8,7 @@ which the components of a step are undone. What depends on no tangent is compute
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tadc.apps.undoing.plans.forms import ComponentForm, moved_definition
 from tadc.apps.undoing.plans.planned import Plan
@@ -19,7 +20,6 @@ from tadc.apps.undoing.solutions.roles import PIVOT, TANGENT, Role, RoledProgram
 from tadc.apps.undoing.solutions.undone import NoFormula, undone
 from tadc.apps.undoing.steps.step_chain import FactorChain, Rule, choice, reread
 from tadc.apps.undoing.steps.step_layout import StateLayout
-from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.toolkit.language import Affine, Constraint, Definition, Term, bottom_up, interval_of, tensors_read
 
 #: The tensor of the tangents of all states.
