@@ -9,13 +9,13 @@ from bench.workloads.workload import Workload
 
 #: Functions of a number: as text in some spellings, in JAX, in PyTorch.
 _FUNCTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "relu": (("relu({x})", "max(0, {x})", "if ({x} > 0) then ({x}) else (0)"), "relu", "relu"),
+    "relu": (("relu({x})", "max(0, {x})", "select({x} > 0, {x}, 0)"), "relu", "relu"),
     "silu": (("{x}*sigmoid({x})", "{x}/(1 + exp(-{x}))"), "silu", "silu"),
     "tanh": (("tanh({x})", "2/(1 + exp(-2*{x})) - 1"), "tanh", "tanh"),
     "softplus": (("log1p(exp({x}))", "log(1 + exp({x}))"), "softplus", "softplus"),
     "sigmoid": (("sigmoid({x})", "1/(1 + exp(-{x}))", "0.5*(1 + tanh({x}/2))"), "sigmoid", "sigmoid"),
     "elu": (
-        ("if ({x} > 0) then ({x}) else (exp({x}) - 1)", "max(0, {x}) + expm1(min(0, {x}))"), "elu", "elu"
+        ("select({x} > 0, {x}, exp({x}) - 1)", "max(0, {x}) + expm1(min(0, {x}))"), "elu", "elu"
     ),
 }  # fmt: skip
 

@@ -40,6 +40,12 @@ def test_more_that_is_drawn_agrees_with_its_peers(name: str, place: int) -> None
     assert set(contenders(workload, "f64", small=True)) > {TADC}
 
 
+def test_what_is_drawn_is_of_the_language() -> None:
+    for seed in range(8):
+        for workload in (each for own in drawn(seed, 4).values() for each in own):
+            workload.function("f32", workload.small)
+
+
 def test_a_seed_draws_the_same_programs_however_many() -> None:
     few, more = drawn(1, 2), drawn(1, 5)
     assert {name: [w.program for w in own] for name, own in few.items()} == {

@@ -96,3 +96,20 @@ def test_what_a_residue_reads_is_not_packed_around_its_loop() -> None:
     x, h = random.standard_normal((37, 5)), random.standard_normal((37, 3, 2))
     branches = [[np.convolve(row, taps)[:5] for taps in own] for row, own in zip(x, h, strict=True)]
     np.testing.assert_allclose(f(x, h), np.array(branches).transpose(0, 2, 1).reshape(37, 15), rtol=1e-12)
+
+
+def test_a_panel_outside_of_a_loop_that_does_not_move_its_read() -> None:
+    """Of columns in turns of three the read of a gradient has `x_3 // 3`, which is the same in each turn."""
+    f = tadc.function(
+        "x: f64[8, 24, 48, 55]; w: f64[40, 24, 3, 1]\n"
+        "f[b, o: 40, i: 16, j: 19] = sum{c: 24, p: 3, q: 1} (w[o, c, p, q]*x[b, c, 3*i + p, 3*j + q])"
+    )
+    w, x, g = (
+        np.random.default_rng(n).standard_normal(shape)
+        for n, shape in enumerate([(40, 24, 3, 1), (8, 24, 48, 55), (8, 40, 16, 19)])
+    )
+    wanted = np.zeros_like(x)
+    for p in range(3):
+        wanted[:, :, p::3, ::3] = np.einsum("oc, boij -> bcij", w[:, :, p, 0], g)
+    found = tadc.compile(tadc.vjp(f, wrt=["x"]))(x=x, w=w, df=g)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)

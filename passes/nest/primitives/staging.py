@@ -233,9 +233,20 @@ class _Staging:
             if index not in renamed and any(index in form.variables for form in self.load.at)
         }
         names = {**fixed, **renamed}
-        forms = tuple(form.substitute(self.values).substitute(names) for form in self.load.at)
+        forms = tuple(self.still(form.substitute(self.values)).substitute(names) for form in self.load.at)
         block = Block((Let(("%0",), Load(self.load.tensor, forms, self.load.type, along)),), ("%0",))
         return Compute(block, (Store(self.name, self.place(renamed) if at is None else at, "%0"),))
+
+    def still(self, form: Affine) -> Affine:
+        """A form of the read without loops inside that do not move it, as x below 3 does not in `x // 3`."""
+        for loop in rw.loops_in(self.body):
+            if loop.index in form.variables and loop.index not in self.step.over:
+                axis = self.axis(loop.index)
+                start = form_of(axis.start) or ZERO
+                values = (start + n * axis.step for n in range(axis.most or 0))
+                found = {form.substitute({loop.index: value}) for value in values}
+                form = found.pop() if len(found) == 1 else form
+        return form
 
     def filled(self) -> Body:
         """The loops that copy, each element once."""
