@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 from functools import cache
+from hashlib import sha256
 from importlib.util import find_spec
 
 from tadc.backend.cpu.data_caches import host_caches
@@ -21,27 +22,26 @@ _CPU_FIELDS = frozenset(
 
 @cache
 def fingerprint() -> str:
-    """Text that differs between versions of the compiler and between kinds of machines."""
+    """A digest that differs between versions of the compiler and between kinds of machines."""
     machine = platform.system(), platform.machine(), cpu(), repr(host_caches())
-    return "\n".join([*_sources(), *_suppliers(), *machine])
+    return sha256("\n".join([*_sources(), *_suppliers(), *machine]).encode()).hexdigest()
 
 
 def _sources() -> list[str]:
     """The files of tadc, each with its time and size: what Python itself tells a changed module by."""
     root = os.path.dirname(os.path.dirname(__file__))
     found: list[str] = []
-    beside = "backend dialect frontend lattice passes tadc"  # in a checkout
-    folders: list[str] = [*beside.split()] if os.path.isdir(os.path.join(root, "tadc")) else [""]
-    while folders:
-        folder = folders.pop()
+    is_checkout = os.path.isdir(os.path.join(root, "tadc"))
+    folders: list[str] = [*"backend dialect frontend lattice passes tadc".split()] if is_checkout else ["."]
+    for folder in folders:
         with os.scandir(os.path.join(root, folder)) as files:
             for file in files:
-                name = f"{folder}/{file.name}".lstrip("/")
+                name = file.name
                 if name.endswith(".py"):
                     status = file.stat()
-                    found.append(f"{name} {status.st_mtime_ns} {status.st_size}")
-                elif "." not in file.name and file.name != "__pycache__" and file.is_dir():
-                    folders.append(name)
+                    found.append(f"{folder}/{name} {status.st_mtime_ns} {status.st_size}")
+                elif "." not in name and name != "__pycache__" and file.is_dir():
+                    folders.append(f"{folder}/{name}")
     return sorted(found)
 
 

@@ -1,14 +1,14 @@
 """`dataclass` as that of the standard library, which compiles no code for a class before that is needed.
 
 The other compiles six functions for each class, for half a millisecond: a third of the time of a first
-compilation, and of that of `import tadc`. Here a class has its fields at once, and methods from the first of
-their calls on. What inherits from a frozen one of these, and is frozen, has to be one too.
+compilation, and of that of `import tadc`. Here a class has its fields at once, and a method from its first
+call on. What inherits from a frozen one of these, and is frozen, has to be one too.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,26 +43,23 @@ def _prepare(cls: Any, frozen: bool = False, eq: bool = True, repr: bool = True)
     elif eq and "__hash__" not in own:
         cls.__hash__ = None
     compared = [name for name in ("__eq__", "__hash__") if eq and own.get(name) is None]
-    made = ["__init__", *(name for name in compared if frozen or name == "__eq__")]
-    for name in made:
-        setattr(cls, name, _first(cls, name, frozen, made))
+    for name in ["__init__", *(name for name in compared if frozen or name == "__eq__")]:
+        setattr(cls, name, _first(cls, name, frozen))
 
 
-def _first(cls: Any, name: str, frozen: bool, made: Iterable[str]) -> Callable[..., Any]:
-    """A method that makes all, and is called as the one that it becomes. Two threads may make the same."""
+def _first(cls: Any, name: str, frozen: bool) -> Callable[..., Any]:
+    """A method that is made at its first call, as the one that it becomes. Two threads may make the same."""
 
     def method(self: object, *args: object, **named: object) -> Any:
-        methods = _compiled(cls, frozen)
-        for each in made:
-            methods[each].__qualname__ = f"{cls.__qualname__}.{each}"
-            setattr(cls, each, methods[each])
-        return methods[name](self, *args, **named)
+        made = _init(cls, frozen) if name == "__init__" else _comparing(cls, name)
+        made.__qualname__ = f"{cls.__qualname__}.{name}"
+        setattr(cls, name, made)
+        return made(self, *args, **named)
 
     return method
 
 
-def _compiled(cls: Any, frozen: bool) -> dict[str, Any]:
-    """`__init__`, and what compares and hashes instances."""
+def _init(cls: Any, frozen: bool) -> Any:
     known: dict[str, Any] = {"MADE": object()}
     given: dict[bool, list[str]] = {False: ["self"], True: []}
     values = dict[str, str]()
@@ -80,15 +77,16 @@ def _compiled(cls: Any, frozen: bool) -> dict[str, Any]:
     if not frozen:
         body = "; ".join([f"self.{name} = {value}" for name, value in values.items()]) or "pass"
     parameters = ", ".join([*given[False], *(["*", *given[True]] if given[True] else [])])
+    after = "; self.__post_init__()" if hasattr(cls, "__post_init__") else ""
+    exec(f"def __init__({parameters}): {body}{after}", known)
+    return known["__init__"]
+
+
+def _comparing(cls: Any, name: str) -> Any:
     own, others = ("".join(f"{of}.{f.name}, " for f in fields(cls) if f.compare) for of in ("self", "other"))
-    code = f"""
-def __init__({parameters}): {body}{"; self.__post_init__()" if hasattr(cls, "__post_init__") else ""}
-def __eq__(self, other):
-    return ({own}) == ({others}) if other.__class__ is self.__class__ else NotImplemented
-def __hash__(self): return hash(({own}))
-"""
-    exec(code, known)
-    return known
+    same = f"({own}) == ({others}) if other.__class__ is self.__class__ else NotImplemented"
+    is_hash = name == "__hash__"
+    return eval(f"lambda self: hash(({own}))" if is_hash else f"lambda self, other: {same}")
 
 
 def _text(self: Any) -> str:

@@ -13,6 +13,7 @@ runs without it, so `import tadc` is cheap.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from os import path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from tadc.api.batches import batched
 from tadc.api.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, value_and_vjp, vjp
 from tadc.api.function import Function
 from tadc.api.load import compile, function, load
+from tadc.backend.fingerprint import fingerprint
 from tadc.caller.boundary import UsageError
 from tadc.compiler.reversals import REVERSALS
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
@@ -103,37 +105,10 @@ _HOMES = {
     "tadc.backend.cuda.bundles": ("Bundle", "load_bundle"),
     "tadc.backend.runtime.thread_count": ("get_num_threads", "set_num_threads"),
     "tadc.building": (
-        "Condition",
-        "ElementType",
-        "Expression",
-        "Index",
-        "IndexArray",
-        "Size",
-        "Tensor",
-        "argument",
-        "bf16",
-        "define",
-        "einsum",
-        "f16",
-        "f32",
-        "f64",
-        "index",
-        "index_array",
-        "indices",
-        "kernel",
-        "let",
-        "logsumexp",
-        "max",
-        "min",
-        "norm",
-        "prod",
-        "program",
-        "select",
-        "size",
-        "sizes",
-        "sum",
-        "where",
-    ),
+        "Condition ElementType Expression Index IndexArray Size Tensor argument bf16 define einsum f16 "
+        "f32 f64 index index_array indices kernel let logsumexp max min norm prod program select size "
+        "sizes sum where"
+    ).split(),
     "tadc.certificates.certify": ("Certificates",),
     "tadc.api.compiled": ("Compiled",),
     "tadc.analysis.statistics": ("Statistics",),
@@ -249,6 +224,12 @@ def _inverted(gradient: Program, base: Program) -> Program:
 
 
 REVERSALS["invert"] = _inverted
+
+if "numpy" in sys.modules and sys.platform == "linux":
+    # Who has arrays makes a call, which is not to wait for this. On other systems both need LLVM.
+    fingerprint()
+    for _name in ("runtime.host_kernel", "cpu.python_calls", "cpu.thread_pool"):
+        import_module(f"tadc.backend.{_name}")
 
 
 def __getattr__(name: str) -> Any:

@@ -262,7 +262,7 @@ def test_a_cloth_comes_to_rest() -> None:
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
-    "lattice": 4_275,
+    "lattice": 4_273,
     "frontend": 11_908,
     "dialect": 3_429,
     "passes": 46_102,
@@ -275,8 +275,8 @@ LIMITS = {
     "passes/schedule": 4_989,
     "passes/supports": 2_160,
     "passes/terms": 4_409,
-    "backend": 16_972,
-    "tadc": 27_292,
+    "backend": 16_971,
+    "tadc": 27_277,
     "tadc/apps": 8_862,
 }
 

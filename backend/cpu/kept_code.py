@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from weakref import WeakValueDictionary
@@ -13,6 +14,13 @@ from tadc.frontend.forks import new_rlock
 
 _LOCK = new_rlock()
 _LINKED: WeakValueDictionary[object, Library] = WeakValueDictionary()
+
+
+def own_code(name: str) -> str:
+    """The text of a file beside this one."""
+    # With `open`: `pathlib` takes longer to import than a kernel from disk to load.
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        return file.read()
 
 
 def linked(

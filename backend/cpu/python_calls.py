@@ -5,11 +5,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 from tadc.backend.cpu import scratch_memory
 from tadc.backend.cpu.jit import passing, trampoline
-from tadc.backend.cpu.kept_code import linked
+from tadc.backend.cpu.kept_code import linked, own_code
 from tadc.backend.cpu.linking import Library
 
 #: A kernel may be given more arguments than it takes: on the machines we compile for who calls removes them.
@@ -42,7 +41,7 @@ def run(address: int, words: Sequence[int | None]) -> None:
 
 @cache
 def _library() -> Library:
-    text = Path(__file__).with_name("call.ll").read_text()
+    text = own_code("call.ll")
     parts = [text, *(passing(count, _name(count)) for count in COUNTS)]
     externals = {name: _address_of(name) for name in _PYTHON} | scratch_memory.addresses()
     return linked("\n".join(parts), [_CALL, *map(_name, COUNTS)], externals, level=1)

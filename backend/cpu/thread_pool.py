@@ -10,9 +10,8 @@ import ctypes
 import os
 import platform
 import sys
-from pathlib import Path
 
-from tadc.backend.cpu.kept_code import linked
+from tadc.backend.cpu.kept_code import linked, own_code
 from tadc.backend.cpu.linking import Library
 from tadc.backend.runtime.thread_count import PARALLEL, tell
 from tadc.frontend.forks import new_lock
@@ -42,7 +41,7 @@ def address_of_pool() -> int:
     global _pool
     with _lock:
         if _pool is None:
-            _pool = start(pool_text()) if is_supported() else linked(_ALONE, [PARALLEL])
+            _pool = start(own_code("pool.ll")) if is_supported() else linked(_ALONE, [PARALLEL])
         return _pool[PARALLEL]
 
 
@@ -51,13 +50,8 @@ def is_supported() -> bool:
     return sys.platform == "linux" and platform.machine() == "x86_64"
 
 
-def pool_text() -> str:
-    """The pool in LLVM IR."""
-    return Path(__file__).with_name("pool.ll").read_text()
-
-
 def start(text: str) -> Library:
-    """A pool of this process, of text like that of `pool_text`."""
+    """A pool of this process, of text like that of `pool.ll`."""
     library = linked(text, [PARALLEL, _RESIZE, _FORGET])
     _started.append(library)
     tell(ctypes.CFUNCTYPE(None, ctypes.c_int64)(library[_RESIZE]))

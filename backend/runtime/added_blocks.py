@@ -9,11 +9,11 @@ import ctypes
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.thread_count import PARALLEL
 from tadc.backend.runtime.workspace import ALIGNMENT, workspace
@@ -104,7 +104,7 @@ class BlockKernel:
     def _text(self, runs: Runs) -> str:
         """LLVM IR for runs at these places."""
         (dtype,) = self.dtypes
-        text = (Path(__file__).parent.parent / "cpu" / "added_blocks.ll").read_text()
+        text = own_code("added_blocks.ll")
         words = {"LOADED": self._loaded(), "KERNEL": self._call(), "ADDED": _added(runs)}
         comment, _, code = text.partition("define")
         for word, lines in {**words, "ROWS": [str(self.rows)], "RUNS": [str(len(runs.places))]}.items():

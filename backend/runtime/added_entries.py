@@ -6,11 +6,11 @@ import ctypes
 import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.inspector import INDEX
 from tadc.backend.runtime.workspace import new_array
@@ -28,7 +28,7 @@ _TYPES = {DTYPES[name].library: DTYPES[name].llvm for name in COMPUTED}
 def _library() -> Library:
     from tadc.backend.cpu.kept_code import linked
 
-    text = (Path(__file__).parent.parent / "cpu" / "added.ll").read_text()
+    text = own_code("added.ll")
     parts = [re.sub(r"\bT\b", kind, text).replace("NAME", name) for name, kind in _TYPES.items()]
     return linked("\n".join(parts), [f"tadc_added_{name}" for name in _TYPES], level=2)
 

@@ -11,11 +11,11 @@ import ctypes
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.runtime import numpy_inspector
 from tadc.backend.runtime.addresses import addresses
 
@@ -47,9 +47,7 @@ _LINE = 64
 
 def inspector_text() -> str:
     """LLVM IR of all functions."""
-    folder = Path(__file__).parent.parent / "cpu"
-    text = (folder / "inspector.ll").read_text()
-    admit = (folder / "admit.ll").read_text()
+    text, admit = own_code("inspector.ll"), own_code("admit.ll")
     declared = [f"declare i{bits} @llvm.umax.i{bits}(i{bits}, i{bits})" for bits in (32, 64)]
     return "\n".join([text, *declared, *(_admitting(admit, name) for name in _KINDS)])
 

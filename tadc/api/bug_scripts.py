@@ -6,8 +6,6 @@ note that says where a script is.
 
 from __future__ import annotations
 
-import tempfile
-import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -80,12 +78,16 @@ def add_note(bug: Exception, script: Callable[[], str]) -> None:
 
 def commented(bug: BaseException, head: str, comment: str) -> str:
     """The head and the traceback of a bug, in comments."""
+    import traceback
+
     lines = [*head.splitlines(), "", *"".join(traceback.format_exception(bug)).splitlines()]
     return "\n".join(f"{comment} {line}".rstrip() for line in lines)
 
 
 def write_file(suffix: str, text: str) -> str | None:
     """Write a new file for temporary things; its name, or None where that cannot be."""
+    import tempfile
+
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="tadc-bug-", suffix=suffix, delete=False, encoding="utf-8", errors="backslashreplace"

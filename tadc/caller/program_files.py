@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
-from pathlib import Path
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.suggest import did_you_mean
@@ -18,12 +16,13 @@ def file_error(message: str, *helps: str) -> CompileError:
 
 def read_text(name: str | os.PathLike[str]) -> str:
     """The text of a file; raises CompileError where it cannot be read."""
-    path = Path(name)
     try:
-        return path.read_text(encoding="utf-8")
+        with open(name, encoding="utf-8") as file:
+            return file.read()
     except FileNotFoundError:
-        siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise file_error(f"no file `{name}`", *did_you_mean(path.name, siblings)) from None
+        folder, wanted = os.path.split(name)
+        siblings = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+        raise file_error(f"no file `{name}`", *did_you_mean(wanted, siblings)) from None
     except UnicodeDecodeError:
         raise file_error(f"`{name}` is not a text in UTF-8") from None
     except (OSError, ValueError) as problem:
@@ -33,6 +32,9 @@ def read_text(name: str | os.PathLike[str]) -> str:
 
 def write_whole(name: str, content: bytes, *, make_folder: bool = False) -> None:
     """Write a file, which appears whole or not at all. Raises CompileError: TAD0801."""
+    import tempfile
+    from pathlib import Path
+
     path = Path(name).resolve()  # a link stays one
     temporary = ""
     try:

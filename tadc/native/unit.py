@@ -10,8 +10,8 @@ from tadc.api.execute import unit_of
 from tadc.api.function import Function, Origin
 from tadc.backend.backend_errors import backend_error
 from tadc.backend.base import Target, Unit
+from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.cpu.processors import processor_of
-from tadc.backend.cpu.thread_pool import pool_text
 from tadc.backend.object_code import one_object
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.thread_count import MOST
@@ -154,7 +154,7 @@ def _pool(prefix: str) -> str:
     """The pool of threads, and what sets their number: 1 at first, so that a program that asks for none has
     none."""
     return (
-        pool_text()
+        own_code("pool.ll")
         + f"""
 @asked = internal global i32 0
 declare i32 @pthread_atfork(ptr, ptr, ptr)

@@ -14,6 +14,7 @@ import pytest
 import tadc
 from tadc.backend.cpu import thread_pool as pool
 from tadc.backend.cpu.jit import load
+from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.object_code import object_code
 
 pytestmark = pytest.mark.skipif(not pool.is_supported(), reason="one thread on this system")
@@ -223,7 +224,7 @@ def test_helpers_compute_as_the_caller_does() -> None:
 @cache
 def small_pool() -> int:
     """The address of a pool with one helper: another text than that of the process, which has many."""
-    return pool.start(f"{pool.pool_text()}; with one helper\n")[pool.PARALLEL]
+    return pool.start(f"{own_code('pool.ll')}; with one helper\n")[pool.PARALLEL]
 
 
 def affinity_of_helper(then: set[int] | None = None) -> set[int]:

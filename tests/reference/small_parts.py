@@ -10,6 +10,7 @@ import pytest
 
 from tadc.backend import splitting
 from tadc.backend.cpu import thread_pool as pool
+from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.cpu.linking import Library
 from tadc.passes.schedule import plans
 from tadc.passes.schedule import thread_division as divided
@@ -18,7 +19,7 @@ from tadc.passes.schedule import thread_division as divided
 @cache
 def eager_pool() -> Library:
     """A pool to which no map is too small."""
-    text = pool.pool_text()
+    text = own_code("pool.ll")
     for name, value in (("least", 32768), ("least_part", 8192), ("least_to_wake", 262144)):
         line = f"@{name} = internal constant i64 {value}\n"
         assert line in text
