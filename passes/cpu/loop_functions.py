@@ -46,7 +46,7 @@ from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.joined_maps import as_joined
-from tadc.passes.schedule.plans import NestPlan, is_worth
+from tadc.passes.schedule.plans import NestPlan
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, text_by_place
 from tadc.passes.schedule.work_counts import operations_of
@@ -374,7 +374,7 @@ class _LoopFunction:
         body = self.outline(number, name, places, plan, near)
         if self.machine.least_work:
             is_chosen = plan.given is None
-            while is_chosen and not plan.is_plain and not is_worth(code := operations_in(body), plan.work):
+            while is_chosen and not plan.is_plain and not plan.is_worth(code := operations_in(body)):
                 body.erase()
                 plan = plan.smaller(code)
                 body = self.outline(number, name, places, plan, near)

@@ -73,6 +73,13 @@ class NestPlan:
             return not any(isinstance(step, Bind | Peel | Residues) for step in self.given)
         return self.tiling is None and all(part == WHOLE for part in self.parts)
 
+    def is_worth(self, code: int) -> bool:
+        """Whether so many operations are worth compiling: those of vectors of single copies are until they are
+        as many times more as there are lanes, which is what they gain."""
+        is_single = self.tiling is not None and self.tiling.smaller(1) is None
+        lanes = self.tiling.width if self.tiling is not None and is_single else 1
+        return _is_worth(code, self.work, lanes)
+
     def smaller(self, code: int) -> NestPlan:
         """A plan with less code than so many operations, which are more than is worth compiling."""
         assert self.work is not None
@@ -87,9 +94,10 @@ class NestPlan:
         return reduce(NestPlan.smaller, self.too_long, first)
 
 
-def is_worth(code: int, work: int | None) -> bool:
-    """Whether so many operations are worth compiling for this work, None where it is not known."""
-    return work is None or code <= _worthwhile(work)
+def _is_worth(code: int, work: int | None, gain: int = 1) -> bool:
+    """Whether so many operations are worth compiling for this work, None where it is not known, if they do it
+    so many times as fast."""
+    return work is None or code <= _worthwhile(gain * work)
 
 
 def _worthwhile(work: int) -> int:
@@ -130,7 +138,7 @@ def plan_of(
     body = operations_in(item)
     in_batches = recurrence is not None and bool(recurrence.batch)
     # Of a batch each step computes the same elements in the same thread, those of tiles past an end too.
-    if in_batches or (machine.least_work and not is_worth(EACH * copies(parts) * body, work)):
+    if in_batches or (machine.least_work and not _is_worth(EACH * copies(parts) * body, work)):
         parts = plain
     if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
         code = None if work is None or not machine.least_work else _worthwhile(work)
