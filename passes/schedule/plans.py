@@ -19,7 +19,7 @@ from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import rows_of
 from tadc.passes.schedule.search import EACH, Pick, cost_of_tiling, least_cost, tiling_of
-from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
+from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies, parts_of, without_guards
 from tadc.passes.schedule.thread_division import MULTIPLE, ThreadDivision
 from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP, known_operations
 from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE
@@ -57,6 +57,8 @@ class NestPlan:
     joins: tuple[Join, ...] = ()
     row: int = 0
     """So many steps of a recurrence are written out, where they are a row of each lane."""
+    guarded: tuple[Parts, ...] = ()
+    """The parts with choices in all of them, where the full parts are without."""
     too_long: tuple[int, ...] = ()
     """The operations of code that there were with each plan before: more than is worth compiling."""
 
@@ -74,10 +76,10 @@ class NestPlan:
         return self.tiling is None and all(part == WHOLE for part in self.parts)
 
     def is_worth(self, code: int) -> bool:
-        """Whether so many operations are worth compiling: those of vectors of single copies are until they are
-        as many times more as there are lanes, which is what they gain."""
-        is_single = self.tiling is not None and self.tiling.smaller(1) is None
-        lanes = self.tiling.width if self.tiling is not None and is_single else 1
+        """Whether so many operations are worth compiling: as many times more as there are lanes where vectors
+        stand in single copies, for so much do they gain."""
+        tiling = self.tiling
+        lanes = tiling.width if tiling is not None and tiling.smaller(1) is None else 1
         return _is_worth(code, self.work, lanes)
 
     def smaller(self, code: int) -> NestPlan:
@@ -85,6 +87,8 @@ class NestPlan:
         assert self.work is not None
         if self.row:
             return replace(self, row=0, too_long=(*self.too_long, code))
+        if self.guarded:
+            return replace(self, parts=self.guarded, guarded=(), too_long=(*self.too_long, code))
         tiling = self.tiling and self.tiling.smaller(_worthwhile(self.work) / code)
         made = replace(self, tiling=tiling, too_long=(*self.too_long, code))
         return made if tiling is not None else replace(made, parts=(WHOLE,) * len(self.parts))
@@ -155,7 +159,22 @@ def plan_of(
         if work is not None and threads and recurrence is None:
             tiling = division.evened(threads[0])
     row = 0 if recurrence is None or tiling is None else _row(item, recurrence, tiling, machine)
-    return NestPlan(work, parts, tiling, threads, row=row)
+    plan = NestPlan(work, parts, tiling, threads, row=row)
+    return plan if tiling is None or recurrence is not None or rows is not None else _unguarded(item, plan)
+
+
+def _unguarded(item: Map, plan: NestPlan) -> NestPlan:
+    """A plan with full parts in which choices of one index fall one way, if lanes are in many tiles there."""
+    tiling, work = plan.tiling, plan.work
+    assert tiling is not None
+    size = dict(zip(item.indices, item.extents, strict=True)).get(tiling.lane)
+    # Tiles of edges are two, of twice the time.
+    if work is None or size is None or size.constant < 2 * FEW_TILES * tiling.extent(tiling.lane):
+        return plan
+    if tiling.packed is not None or tiling.fold is not None:
+        return plan
+    parts = without_guards(item, item.extents, plan.parts, _worthwhile(tiling.width * work) // EACH)
+    return plan if parts == plan.parts else replace(plan, parts=parts, guarded=plan.parts)
 
 
 def _row(item: Map, recurrence: RecurrenceLoops, tiling: Candidate, machine: CpuMachine) -> int:

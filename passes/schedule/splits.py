@@ -68,7 +68,7 @@ def parts_of(item: Map, sizes: Sequence[Affine]) -> list[Parts]:
     found = _Collector(item)
     result: list[Parts] = []
     for name, size in zip(item.indices, sizes, strict=True):
-        rows = found.rows(name)
+        rows = found.rows(name, found.limits)
         factor = _combined(found.periods(name), size)
         result.append(Parts(factor, rows if _most(rows, factor, size) else ()))
     while any(part != WHOLE for part in result):
@@ -79,6 +79,23 @@ def parts_of(item: Map, sizes: Sequence[Affine]) -> list[Parts]:
         outermost = next(i for i, part in enumerate(result) if part != WHOLE)
         result[outermost] = WHOLE
     return result
+
+
+def without_guards(
+    item: Map, sizes: Sequence[Affine], parts: Sequence[Parts], most: int
+) -> tuple[Parts, ...]:
+    """These parts, and a full part besides where choices of one index fall one way for most of its elements.
+
+    There vectors are read without masks. They are the same parts where all bodies had more operations.
+    """
+    found = _Collector(item)
+    result = list(parts)
+    for number, (name, size) in enumerate(zip(item.indices, sizes, strict=True)):
+        rows = found.rows(name, found.guards)
+        if rows and parts[number] == WHOLE and _most(rows, 1, size):
+            result[number] = Parts(1, rows)
+    is_long = copies(result) > MOST_COPIES or copies(result) * found.operations > most
+    return tuple(parts) if is_long else tuple(result)
 
 
 def copies(found: Sequence[Parts]) -> int:
@@ -136,7 +153,9 @@ class _Collector:
         self.contiguous = False
         """Whether a read is contiguous along the innermost index."""
         self.limits: list[Affine] = []
-        """Forms in one index of the map that are to be >= 0."""
+        """Forms in one index of the map that are to be >= 0, for bounds of reductions."""
+        self.guards: list[Affine] = []
+        """The same for choices."""
         self.operations = 1
         for let in item.body.all_lets():
             self.operations += 1 + len(blocks_of(let.value))
@@ -145,6 +164,7 @@ class _Collector:
                     self.fold(fold)
                 case Choice(rows=rows):
                     self.test(row.form for row in rows)
+                    self.guard(side for row in rows for side in row.inequalities)
                 case Load(at=at):
                     self.access(at)
                 case _:
@@ -158,9 +178,9 @@ class _Collector:
             found += self.read
         return {period_of(atom, name) for atom in found if name in atom.variables and atom.variables <= own}
 
-    def rows(self, name: str) -> tuple[BoundRow, ...]:
+    def rows(self, name: str, limits: Iterable[Affine]) -> tuple[BoundRow, ...]:
         """The rows for an index."""
-        found = (limit for limit in self.limits if name in limit.variables)
+        found = (limit for limit in limits if name in limit.variables)
         rows = (
             BoundRow(limit.coefficient(name), limit - Affine.var(name) * limit.coefficient(name))
             for limit in found
@@ -169,6 +189,11 @@ class _Collector:
 
     def test(self, forms: Iterable[Affine]) -> None:
         self.tested |= {atom: None for form in forms for atom in form.floors()}
+
+    def guard(self, sides: Iterable[Affine]) -> None:
+        """Take in what a choice asks of one index of the map."""
+        alone = (form for form in sides if form.is_linear and len(form.variables & self.bound) == 1)
+        self.guards += [form for form in alone if not form.variables.isdisjoint(self.names)]
 
     def access(self, subscripts: Sequence[Affine]) -> None:
         """Take in a read."""

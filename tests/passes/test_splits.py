@@ -110,3 +110,31 @@ def test_sums_iterate_residues(text: str) -> None:
         for term in reachable([definition.body]):
             if isinstance(term, Reduce):
                 assert not any(isinstance(inner, Guard) for inner in reachable([term.body]))
+
+
+STENCIL = """u: f32[{n} + 2, {n} + 2]
+f[i: {n}, j: {n}] = u[i, j + 1]**3 - 2 * u[i + 1, j] + 3 * u[i + 2, j + 2]"""
+
+
+@pytest.mark.parametrize(("size", "is_apart"), [(240, True), (40, False)])
+@pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])
+def test_guards_are_left_at_edges(size: int, is_apart: bool, target: str) -> None:
+    """Where vectors are many no element that is in no edge is read under a mask."""
+    f = tadc.function(STENCIL.format(n=size))
+    gradient = tadc.vjp(f)
+    assert ("peel u_1" in gradient.lower(target=target).as_text("schedule")) is is_apart
+    random = np.random.default_rng(size)
+    u, df = (random.uniform(-1, 1, [size + more] * 2).astype(np.float32) for more in (2, 0))
+    expected = np.zeros(u.shape)
+    expected[:-2, 1:-1] += 3.0 * u[:-2, 1:-1].astype(float) ** 2 * df
+    expected[1:-1, :-2] -= 2.0 * df
+    expected[2:, 2:] += 3.0 * df
+    found = tadc.compile(gradient, target=target)(u, df)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_vectors_may_have_more_code() -> None:
+    """A body with nine guards is worth vectors for the work of some ten thousand elements."""
+    taps = " + ".join(f"{n + 2}*u[i + {n % 3}, j + {n // 3}, k + {n * n % 3}]" for n in range(9))
+    text = f"u: f32[32, 32, 32]\nf[i: 30, j: 30, k: 30] = {taps}"
+    assert "lane" in tadc.vjp(tadc.function(text)).lower(target="cpu:x86-64-v3").as_text("schedule")
