@@ -310,6 +310,12 @@ SWITCHES = [
         "cut",
     ),
     Switch(
+        "blocks without panels",
+        "all tiles read a part of a long sum from the first cache",
+        {"schedule.search:blocks_alone": _always(None)},
+        "cut",
+    ),
+    Switch(
         "transposed panels",
         "they are filled by transposes in registers",
         {"schedule.steps_of_plan:along": _always(False), "schedule.packing:along": _always(False)},

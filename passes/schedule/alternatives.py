@@ -105,9 +105,9 @@ def _of_map(item: Map, function: MapFunction, machine: CpuMachine, planned: Plan
             found = other and steps_of_plan(item, function, other, machine)
         except DoesNotFit:
             return None
-        if not found:
+        if other is None or not found:
             return None
-        keeps_order = _order_of_sums(tiling) == _order_of_sums(chosen)
+        keeps_order = _order_of_sums(other.tiling) == _order_of_sums(chosen)
         return Alternative(found, tiling.cost or None, keeps_order, tiling)
 
     first = Alternative(steps, chosen.cost + chosen.lines if chosen else None, tiling=chosen)

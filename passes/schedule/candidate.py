@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 
 from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.nest.squares import FEWEST, TOGETHER
@@ -66,11 +67,22 @@ class Panels:
         return frozenset(read.name for read in (*self.reads, *(self.rows.reads if self.rows else ())))
 
     @property
+    def cuts(self) -> Mapping[str, int]:
+        """The steps of a block, by the indices of the reduction whose loops are around tiles."""
+        if self.block is None:
+            return {}
+        return dict.fromkeys(self.loop.binders[: self.outer], 1) | {self.loop.binders[self.outer]: self.block}
+
+    @property
     def times(self) -> int:
         """How often a tile is taken up."""
-        if self.block is None:
-            return 1
-        return math.prod(self.loop.trips[: self.outer]) * -(-self.loop.trips[self.outer] // self.block)
+        trips = dict(zip(self.loop.binders, self.loop.trips, strict=True))
+        return math.prod(-(-trips[name] // steps) for name, steps in self.cuts.items())
+
+    def batches(self, order: Sequence[str]) -> int:
+        """How many of the outer indices are those of all that the reduction reads: a batch of products."""
+        shared = frozenset(order).intersection(*(read.names for read in self.loop.reads))
+        return len([*takewhile(shared.__contains__, order)])
 
 
 @dataclass

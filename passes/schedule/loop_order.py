@@ -97,6 +97,7 @@ class TileLoops:
         if candidate.fold is None:
             self.tile[candidate.lane] *= candidate.width
         self.binders: dict[str, int] = {}
+        self.cuts = candidate.packed.cuts if candidate.packed else dict[str, int]()
         copied = candidate.packed.copied if candidate.packed else frozenset[str]()
         reads: dict[tuple[str, frozenset[tuple[str | int, int | None]]], _Stream] = {}
         for loop in accesses.body.below():
@@ -110,9 +111,10 @@ class TileLoops:
                     reads[read.tensor, key] = _Stream(read.strides, most, machine)
         steps = [math.prod(list(self.extents.values())[n + 1 :]) for n in range(len(accesses.names))]
         # Loads wait, stores do not: of what is in panels there are stores alone.
-        share = 0.5 if candidate.packed is None else 1
+        share = 1 if copied else 0.5
         stored = _Stream(dict(zip(accesses.names, steps, strict=True)), math.inf, machine, 2, share)
         self.streams = [*reads.values(), *[stored] * accesses.results]
+        self.tile |= self.cuts
 
     def order(self) -> tuple[str, ...]:
         """The names of the indices, outermost first: those that packing is for before others, as it needs
@@ -134,8 +136,8 @@ class TileLoops:
         key = frozenset(around)
         found = self.found.get(key)
         if found is None:
-            tiled = {name: min(self.tile[name], self.extents[name]) for name in key}
-            counts = {**self.binders, **self.extents, **tiled}
+            counts = self.binders | self.extents
+            counts |= {name: min(self.tile[name], counts[name]) for name in key}
             found = [stream.touched(counts, self.width) for stream in self.streams]
             self.found[key] = found
         return found
@@ -145,14 +147,18 @@ class TileLoops:
         return sum(lines for lines, _ in self.touched(around)) * self.machine.line
 
     def lines(self, order: Sequence[str]) -> float:
-        """The lines that come from afar."""
+        """The lines that come from afar; blocks of a reduction are inside of the loops over a batch alone."""
+        if self.cuts and self.packed:
+            batches = self.packed.batches(order)
+            order = (*order[:batches], *self.cuts, *order[batches:])
         room, depths, total = self.machine.l2 // self.machine.inner, range(len(order)), 0.0
         depth = next((depth for depth in depths if self.bytes(order[:depth]) <= room), len(order))
+        counts = self.binders | self.extents
         for stream, (all_of_them, lines) in zip(self.streams, self.touched(order[:depth]), strict=True):
             around = [n for n in order[:depth] if n in stream.strides or n != order[depth - 1]]
             if all_of_them == stream.whole(self.width):
                 # The next step finds a tensor in the cache that this one reads whole.
                 around = []
             # The last tile finds what it shares with the one before.
-            total += lines * math.prod(max(1, self.extents[name] / self.tile[name]) for name in around)
+            total += lines * math.prod(max(1, counts[name] / self.tile[name]) for name in around)
         return total

@@ -8,12 +8,16 @@ time, the next one in steps, and results go to memory and back between them.
 Where what the rows of a tile read, one scalar for all lanes, is far apart too, it is packed as well: row
 by row of a step, for a chunk of rows, before all that is packed for lanes. Only the copies know the layout
 of a tensor.
+
+Where nothing is packed, a long sum has blocks too if all tiles together would read its elements from behind
+the second cache, each anew: those of a block stay in the first.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.lattice.late_dataclasses import dataclass
@@ -22,6 +26,7 @@ from tadc.passes.maps.map import Load
 from tadc.passes.schedule.accesses import IRREGULAR, Accesses, ElementRead, Loop
 from tadc.passes.schedule.candidate import Candidate, Panels, RowPanels
 from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.loop_order import GAIN, TileLoops, comes_from_afar
 from tadc.passes.schedule.splits import WHOLE
 
 LEAST_STEPS = 64
@@ -56,6 +61,26 @@ def is_far(accesses: Accesses, loop: Loop, read: ElementRead, machine: CpuMachin
 def packing(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> Panels | None:
     """What is worth packing; None if nothing is, or the map has no reduction with bounds of its own, or is
     computed in steps."""
+    found = _reduction(accesses, candidate, machine)
+    return found and found.panels()
+
+
+def blocks_alone(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> Panels | None:
+    """Blocks of the one sum of a candidate, which packs nothing: each for all elements of the map, which read
+    far fewer lines from afar so."""
+    found = _reduction(accesses, candidate, machine)
+    if found is None or not comes_from_afar(accesses, machine):
+        return None
+    panels = found.blocks()
+    if panels is None:
+        return None
+    blocked = replace(candidate, packed=panels)
+    lines, fewer = (TileLoops(accesses, one, machine) for one in (candidate, blocked))
+    return panels if fewer.cost() < GAIN * lines.cost() else None
+
+
+def _reduction(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> _ReductionPacking | None:
+    """The one reduction of a candidate, of which all elements of a tile have the same steps."""
     if len(accesses.body.inner) != 1 or not accesses.names or candidate.leaps or candidate.fold:
         return None
     if accesses.in_steps:
@@ -68,7 +93,7 @@ def packing(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> Pa
     # All elements of a tile in full parts have one loop, whose bounds are the same for them.
     if candidate.lane in loop.domain or any(candidate.blocks.get(name, 1) > 1 for name in loop.bounds):
         return None
-    return _ReductionPacking(accesses, candidate, machine, loop).panels()
+    return _ReductionPacking(accesses, candidate, machine, loop)
 
 
 @dataclass(frozen=True)
@@ -102,6 +127,28 @@ class _ReductionPacking:
         if not reads and of_rows is None:
             return None
         return Panels(loop, candidate.lane, tuple(reads), names, outer, block, cost / reuse, rows=of_rows)
+
+    def blocks(self) -> Panels | None:
+        """Blocks of a sum of which all steps are known: of so many that what a tile reads takes half of the
+        lines of the first cache."""
+        loop, machine = self.loop, self.machine
+        if not self.is_value() or not all(map(self.accesses.is_known, loop.binders)):
+            return None
+        lines = sum(self.lines(read) for read in loop.reads)
+        most = max(machine.l1 // 2 // machine.line // max(1, lines), LEAST_STEPS)
+        for outer, trips in enumerate(loop.trips):
+            block = min(trips, most // math.prod(loop.trips[outer + 1 :]))
+            if block and (outer or block < trips):
+                block = -(-trips // -(-trips // block))
+                return Panels(loop, self.candidate.lane, (), frozenset(), outer, block, 0)
+        return None
+
+    def lines(self, read: ElementRead) -> int:
+        """In about how many lines a tile reads what a read is of, in a step."""
+        along = {name: self.candidate.extent(name) for name in read.names if name in self.accesses.names}
+        beside = (count for name, count in along.items() if read.strides[name] == 1)
+        run = next(beside, 1)
+        return math.prod(along.values()) // run * -(-run * self.accesses.widest // self.machine.line)
 
     def copy(self, read: ElementRead) -> float:
         """The cost of copying one element for a lane."""

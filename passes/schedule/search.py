@@ -17,7 +17,7 @@ from tadc.passes.schedule.cost import cost, writes_by_turns
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import leaping_candidates
 from tadc.passes.schedule.loop_order import GAIN, TileLoops, comes_from_afar
-from tadc.passes.schedule.packing import packing
+from tadc.passes.schedule.packing import blocks_alone, packing
 from tadc.passes.schedule.pressure import LiveValues
 from tadc.passes.schedule.splits import copies
 from tadc.passes.terms.costs import ELEMENT
@@ -77,6 +77,9 @@ def tiling_of(
     if best is None:
         return None
     packed, each = best.packed, best.cost
+    if packed is None and recurrence is None:
+        packed = blocks_alone(accesses, best, machine)
+        best = replace(best, packed=packed)
     order = recurrence.loops(item.indices) if recurrence else TileLoops(accesses, best, machine).order()
     blocks = {name: count for name, count in best.blocks.items() if count > 1}
     best = replace(best, blocks=blocks, order=order)

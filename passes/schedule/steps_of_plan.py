@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.blocks import names_in
@@ -246,11 +244,10 @@ class _PlanSteps:
     def cut(self) -> None:
         """Blocks of a reduction."""
         packed = self.tiling.packed
-        if packed is None or packed.block is None:
+        if packed is None:
             return
-        for number, binder in enumerate(packed.loop.binders[: packed.outer + 1]):
+        for binder, steps in packed.cuts.items():
             outer = self.fresh(binder)
-            steps = packed.block if number == packed.outer else 1
             self.steps.append(st.Cut(packed.loop.fold, binder, steps, outer))
             self.cuts.append(outer)
 
@@ -262,7 +259,7 @@ class _PlanSteps:
         around = len(packed.around) if packed and packed.rows else None
         cuts = 0
         if packed:
-            cuts = self.batches(packed) if self.cuts_around(packed) else len(packed.names)
+            cuts = packed.batches(tiling.order) if self.cuts_around(packed) else len(packed.names)
         for number, index in enumerate((*tiling.order, "")):
             if number == cuts:
                 found.extend(("", name) for name in self.cuts)
@@ -282,11 +279,6 @@ class _PlanSteps:
         """Whether blocks of a reduction are around tiles, all of which read what is in the second cache then;
         where it is not known how many lanes there are, around those of the same lanes."""
         return packed.rows is not None or self.extents[packed.lane].is_constant
-
-    def batches(self, packed: Panels) -> int:
-        """How many of the outer indices are those of all that the reduction reads: a batch of products."""
-        shared = frozenset(self.map.indices).intersection(*(read.names for read in packed.loop.reads))
-        return len([*takewhile(shared.__contains__, self.tiling.order)])
 
     def with_edges(self, index: str) -> list[_IndexLoops]:
         """The loops that an index has become, and those outside of its groups."""
