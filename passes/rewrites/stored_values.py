@@ -149,7 +149,7 @@ class Look:
         self.keys: dict[tuple[int, int, int, bool], Key | None] = {}
         self.held: dict[int, bool] = {}
         self.given: dict[int, bool] = {}
-        self.known = KnownValues(self.terms, self.sizes, self.mover.size_facts, self.has_arrays)
+        self.known = KnownValues(self.terms, self.mover.size_facts)
         self.needed = of_values(program)
         self.alike = Counter[int]() if not self.cheap else self.repeated()
 

@@ -120,6 +120,23 @@ def test_values_of_windows() -> None:
     assert tadc.statistics(f).value.work.transcendental == 5
 
 
+HELD = {
+    "a window beside a window": "x: f64[6, 40]\nf[c, j: 20] = logsumexp{q: 2} (x[c, 2*j + q])",
+    "windows that share": "x: f64[6, 40]\nf[c, j: 38] = logsumexp{q: 3} (x[c, j + q])",
+    "windows at strides, from an end": "x: f64[40, 6]\nf[j: 13, c] = logsumexp{q: 4} (x[39 - 3*j - q, c])",
+    "a sum to an index": "x: f64[40]\nf[j: 40] = logsumexp{q}_0^j (x[q])",
+    "a fibre": "d: index[40] in 7; x: f64[40]\nf[n: 7] = logsumexp{e: d[e] = n} (x[e])",
+}
+
+
+@pytest.mark.parametrize("text", HELD.values(), ids=HELD)
+def test_values_that_are_there_are_read(text: str) -> None:
+    """A gradient that wants f at another place, as f[j // 2] or f[k - q], takes no logarithm again."""
+    f = tadc.function(text)
+    logarithms = f.lower().as_text("hoist").count('reduce "logsumexp"')
+    assert tadc.value_and_vjp(f).lower().as_text("hoist").count('reduce "logsumexp"') == logarithms == 1
+
+
 def test_second_derivative_of_the_paper() -> None:
     program = programs(["paper"])["paper"]
     first = derive(program, "value-and-vjp")
