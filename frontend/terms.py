@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from tadc.frontend.dtypes import COMPUTING, DEFAULT, bytes_of_type
@@ -108,9 +109,8 @@ class Select(Term):
     otherwise: Term
 
 
-def operands(term: Term) -> tuple[Term, ...]:
-    """The terms directly below."""
-    return term.below
+operands: Callable[[Term], tuple[Term, ...]] = attrgetter("below")
+"""The terms directly below."""
 
 
 def _operands(term: Term) -> tuple[Term, ...]:
@@ -169,17 +169,16 @@ def bottom_up(
     root: Term, known: dict[int, V], value: Callable[[Term, list[V]], V], operands: Below = operands
 ) -> V:
     """The value of a term from those of its operands; `known` keeps all by number between calls."""
-    stack = [root]
+    stack = [] if root.number in known else [root]
     while stack:
         node = stack[-1]
-        if node.number in known:
-            stack.pop()
-            continue
         below = operands(node)
         waiting = [t for t in below if t.number not in known]
         if waiting:
             stack += waiting
-        else:
+            continue
+        stack.pop()
+        if node.number not in known:
             known[node.number] = value(node, [known[t.number] for t in below])
     return known[root.number]
 
@@ -419,13 +418,18 @@ class Terms:
         `known` keeps what it makes of terms, by number, between calls.
         """
 
-        def below(node: Term) -> tuple[Term, ...]:
-            return () if node.free.isdisjoint(names) else node.below
-
-        def made(node: Term, below: list[Term]) -> Term:
-            return node if node.free.isdisjoint(names) else self.rebuild(node, below, rule)
-
-        return bottom_up(term, {} if known is None else known, made, below)
+        made = dict[int, Term]() if known is None else known
+        stack = [] if term.free.isdisjoint(names) else [term]
+        while stack:
+            node = stack[-1]
+            waiting = [t for t in node.below if t.number not in made and not t.free.isdisjoint(names)]
+            if waiting:
+                stack += waiting
+                continue
+            stack.pop()
+            if node.number not in made:
+                made[node.number] = self.rebuild(node, [made.get(t.number, t) for t in node.below], rule)
+        return made.get(term.number, term)
 
     def with_forms(self, term: Term, rule: Callable[[Affine], Affine]) -> Term:
         """Apply `rule` to every index form at and below a term."""

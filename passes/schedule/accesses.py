@@ -11,7 +11,7 @@ from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Lookup
 from tadc.lattice.late_dataclasses import dataclass, field
-from tadc.passes.maps.blocks import joined_by_factors
+from tadc.passes.maps.blocks import index_arrays, joined_by_factors
 from tadc.passes.maps.closest_bounds import closest_bounds, counted_from, step_with
 from tadc.passes.maps.map import (
     Applied,
@@ -131,7 +131,7 @@ class Accesses:
         self, item: Map, function: MapFunction, sizes: Sequence[Affine] = (), parts: Sequence[Parts] = ()
     ) -> None:
         self.parts = dict(zip(item.indices, parts or [WHOLE] * len(item.indices), strict=True))
-        self.map, self.function = item, function
+        self.map, self.function, self.sizes = item, function, tuple(sizes or item.extents)
         self.in_steps = item.order is not None or item.marks.sweep is not None
         self.tensors = function.tensors()
         self.known = frozenset(function.sizes)
@@ -139,7 +139,7 @@ class Accesses:
         self.forms: dict[str, Affine] = {}
         self.deps: dict[str, frozenset[str]] = {}
         self.ranges: dict[str, Range | None] = {}
-        for name, size in zip(self.names, sizes or item.extents, strict=True):
+        for name, size in zip(self.names, self.sizes, strict=True):
             factor = self.parts[name].factor
             self.forms[name] = Affine.var(name) * factor
             self.deps[name] = frozenset([name])
@@ -152,6 +152,19 @@ class Accesses:
         """The indices with each value of which a reduction has bounds of its own, from an index array."""
         self.looked_up: set[Lookup] = set()
         self.block(item.body, self.body)
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """All that pieces follow from: what has an equal one has equal pieces."""
+        names = (*dict.fromkeys(load.tensor for load in self.map.loads()), *index_arrays(self.map.body))
+        used = tuple((self.tensors[name], name in self.function.given) for name in names)
+        return self.map, self.sizes, tuple(self.parts.values()), self.known, used
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Accesses) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash((self.map.names, self.sizes))
 
     @property
     def results(self) -> int:
@@ -169,7 +182,7 @@ class Accesses:
 
     def is_from_caller(self, read: ElementRead) -> bool:
         """Whether the tensor that is read is an argument."""
-        return any(tensor.name == read.tensor for tensor in self.function.arguments)
+        return read.tensor in self.function.given
 
     def place(self, read: ElementRead) -> list[Affine]:
         """The forms of a read over what loops count."""

@@ -53,14 +53,14 @@ def with_rows_last(function: MapFunction, machine: CpuMachine, where: Where) -> 
         last = function
         for item in own:
             last = turned(last, item, to_last(tuple(range(len(item.indices)))))
-        if own and (made := chain.having(last)).cost() < chain.cost():
+        if own and (made := chain.having(last)).cost < chain.cost:
             chain = made
             for item in own:
                 where.note(RowsLast(item.name, to_last(item.indices)))
         for tensor in chain.read_in_rows():
             step = Copied(tensor, 0, chain.readers(tensor))
             copied = with_copy(chain.function, step)
-            if copied is not None and (made := chain.having(copied)).cost() < chain.cost():
+            if copied is not None and (made := chain.having(copied)).cost < chain.cost:
                 where.note(step)
                 chain = made
         function = chain.function
@@ -226,6 +226,7 @@ class _Chain:
     def having(self, function: MapFunction) -> _Chain:
         return _Chain(function, self.number, self.machine)
 
+    @cached_property
     def cost(self) -> float:
         return sum(map(self.cost_of, self.items))
 

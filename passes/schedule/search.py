@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations, product
 
 from tadc.passes.maps.map import Map, MapFunction
@@ -153,6 +154,20 @@ def _best(
         budget //= MASKED
     if accesses.body.size > budget:
         return None
+    search = _searched if pick is None else _searched.__wrapped__
+    return search(accesses, machine, budget, tiled, in_order, pick)
+
+
+@lru_cache(64)
+def _searched(
+    accesses: Accesses,
+    machine: CpuMachine,
+    budget: int,
+    tiled: frozenset[str],
+    in_order: bool,
+    pick: Pick | None,
+) -> Candidate | None:
+    """The best candidate of so many operations; one pass after the other asks for that of the same map."""
     candidates = _Candidates(accesses, machine, budget).all(tiled)
     if in_order:
         candidates = (each for each in candidates if each.fold is None and not each.leaps)

@@ -56,6 +56,10 @@ class Expander:
     facts: Domain = ()
     atoms: dict[int, Term] = field(default_factory=dict[int, Term])
     known: dict[int, Expansion] = field(default_factory=dict[int, Expansion])
+    here: dict[int, Expansion] = field(default_factory=dict[int, Expansion])
+    """Expansions that the facts were asked for."""
+    asked: bool = False
+    """Whether they were, for what is expanded now."""
     divisors: dict[int, Expansion] = field(default_factory=dict[int, Expansion])
     """Sums that something is divided by, by the atoms that they are."""
     hints: dict[str, str] = field(default_factory=dict[str, str])
@@ -76,7 +80,7 @@ class Expander:
         """Look at terms where the facts hold."""
         if facts != self.facts:
             self.facts = facts
-            self.known.clear()
+            self.here.clear()
 
     def is_zero(self, term: Term) -> bool:
         """Whether a term is proven 0, by its expansion over a common divisor."""
@@ -101,13 +105,17 @@ class Expander:
     def of(self, term: Term) -> Expansion:
         """The expansion of a term."""
         found = self.known.get(term.number)
+        if found is None and (found := self.here.get(term.number)) is not None:
+            self.asked = True
         if found is None:
             self.left -= 1
+            before, self.asked = self.asked, False
             try:
                 found = self.atom(term) if self.left < 0 else self.expanded(term)
             except TooManyProducts:
                 found = self.atom(term)
-            self.known[term.number] = found
+            (self.here if self.asked else self.known)[term.number] = found
+            self.asked |= before
         return found
 
     def atom(self, term: Term, exponent: int = 1) -> Expansion:
@@ -137,10 +145,11 @@ class Expander:
                 return _power(self.of(base) if n > 0 else self.inverse(base), abs(n))
             case Reduce(kind="sum"):
                 return self.summed(term)
-            case Guard(conditions=rows) if hold(rows, self.facts):
-                return self.of(term.then)
-            case Guard(conditions=rows) if is_empty((*self.facts, *rows)):
-                return self.of(term.otherwise)
+            case Guard(conditions=rows):
+                self.asked = True
+                if hold(rows, self.facts):
+                    return self.of(term.then)
+                return self.of(term.otherwise) if is_empty((*self.facts, *rows)) else self.atom(term)
             case _:
                 return self.atom(term)
 
@@ -178,8 +187,10 @@ class Expander:
             left = [pair for pair in left if pair not in inside]
             rows = tuple(row for row in domain if not row.form.variables.isdisjoint(group))
             made = _multiplied(made, self.sum_of(group, rows, inside))
-        if any(n < 0 for _, n in left) and occupied(names, domain, self.facts) != ():
-            raise TooManyProducts
+        if any(n < 0 for _, n in left):
+            self.asked = True
+            if occupied(names, domain, self.facts) != ():
+                raise TooManyProducts
         return _multiplied(made, {tuple(left): Fraction(1)})
 
     def sum_of(self, names: Sequence[str], rows: Domain, powers: Sequence[tuple[int, int]]) -> Expansion:

@@ -139,10 +139,10 @@ def compile_until(
     the options do not take.
     """
     taken = planned(state.options, first, last)
-    with work_told(state.source, lambda: state.form or state.program):
+    with work_told(state.source, lambda: state.form or state.program), fewer_collections():
         for stage in taken:
             begin = time.perf_counter()
-            with step(stage.name), _lock_for(stage), fewer_collections():
+            with step(stage.name), _lock_for(stage):
                 stage.run(state)
             if after:
                 after(stage, state, time.perf_counter() - begin)

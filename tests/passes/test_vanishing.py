@@ -189,6 +189,11 @@ def test_expansions_have_the_same_value(seed: int) -> None:
     program = typed(text)
     expander = Expander(program)
     bodies = [rebuilt(expander, d.body) for d in program.definitions]
+    for definition in program.definitions:
+        alone = Expander(program)
+        for each in (alone, expander):
+            each.enter(definition)
+        assert rebuilt(alone, definition.body) is rebuilt(expander, definition.body)
     expanded = tadc.function(print_program(program.with_bodies(bodies)))
     plain = tadc.function(text)
     random = np.random.default_rng(seed)

@@ -7,6 +7,7 @@ import re
 import pytest
 
 import tadc
+from tadc.passes.schedule import search
 
 PRODUCT = "a: f32[512, 512]; b: f32[512, 512]\nc[i, j] = sum{k} (a[i, k]*b[k, j])"
 
@@ -34,6 +35,23 @@ def test_products_fill_the_registers(target: str, rows: int) -> None:
     """12 results of 16, or 24 of 32: with two or four vectors, and one element of the rows."""
     text = tadc.function(PRODUCT).lower(target).as_text("schedule")
     assert f"split i {rows} overlap" in text
+
+
+def test_what_is_chosen_depends_on_no_other_program() -> None:
+    """Equal maps are searched once: not those over other shapes, or over what no caller gives."""
+    within = (
+        "x: f32[512, 512]; b: f32[512, 512]; let a[i, k] = exp(x[i, k])\nc[i, j] = sum{k} (a[i, k]*b[k, j])"
+    )
+    texts = [PRODUCT, PRODUCT.replace("512]; b", "4096]; b").replace("b: f32[512", "b: f32[4096"), within]
+    texts += [PRODUCT.replace("f32", "f64"), f"{PRODUCT}; e = sum{{i, j}} (c[i, j])"]
+
+    def chosen(text: str) -> str:
+        return tadc.function(text).lower("cpu:x86-64-v3").as_text("schedule")
+
+    together = [chosen(text) for text in texts]
+    for text, found in zip(texts, together, strict=True):
+        search._searched.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        assert chosen(text) == found
 
 
 def test_blocks_of_a_long_sum_are_around_all_tiles() -> None:
