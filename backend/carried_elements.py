@@ -22,23 +22,23 @@ def carry(module: ir.Module, *, in_windows: bool = False) -> None:
     Only those of buffers of the last steps, `in_windows`, and what is scattered: of others LLVM carries the
     last one.
     """
-    loops: list[Any] = []
+    loops, stores = list[Any](), dict[Any, list[Any]]()
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "scf.for" and not len(op.results):
             loops.append(op)
+        elif op.name in _LOADS:
+            stores.setdefault(op.block, []).append(op)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
     with module.context, ir.Location.unknown(module.context):
         for loop in loops:
-            _carry(loop, in_windows)
+            _carry(loop, stores.get(loop.regions[0].blocks[0], []), in_windows)
 
 
-def _carry(loop: Any, in_windows: bool) -> None:
+def _carry(loop: Any, stores: list[Any], in_windows: bool) -> None:
     block = loop.regions[0].blocks[0]
-    own = list(block.operations)
-    stores = [o.operation for o in own if o.operation.name in _LOADS]
     if len(stores) != 1 or _constant(loop.operands[0]) != 0 or _constant(loop.operands[2]) != 1:
         return
     store = _access(stores[0])

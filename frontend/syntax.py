@@ -15,7 +15,7 @@ from tadc.frontend.source import Span
 from tadc.lattice.late_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Node:
     """Anything with a place."""
 
@@ -25,26 +25,26 @@ class Node:
 # -- expressions ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Number(Node):
     """An int or float literal."""
 
     value: int | float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pi(Node):
     """`pi`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Name(Node):
     """A name alone: a scalar tensor, an index or a size."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subscript(Node):
     """`x[i, 2*j]`; `name_span` covers `x`. Of a sparse tensor `A[at e]` is what it stores at e."""
 
@@ -54,7 +54,7 @@ class Subscript(Node):
     stored: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unary(Node):
     """`-e`."""
 
@@ -62,7 +62,7 @@ class Unary(Node):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Binary(Node):
     """`e op e` with op one of `+ - * / % ** //`; `//` is legal in index expressions only."""
 
@@ -71,7 +71,7 @@ class Binary(Node):
     rhs: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallExpr(Node):
     """`fn(e, …)` or `fn e`; `name_span` covers the function's name."""
 
@@ -80,7 +80,7 @@ class CallExpr(Node):
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexSpec(Node):
     """An index that is bound, with its stated size if there is one: `k` or `k: 5`."""
 
@@ -88,7 +88,7 @@ class IndexSpec(Node):
     size: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RelationExpr(Node):
     """`e op e` with op one of `= != < <= > >=`."""
 
@@ -97,7 +97,7 @@ class RelationExpr(Node):
     rhs: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReduceExpr(Node):
     """`sum{k}_lo^hi (e)`, `sum{k: c and c} (e)`.
 
@@ -112,7 +112,7 @@ class ReduceExpr(Node):
     conditions: tuple[RelationExpr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IfExpr(Node):
     """`if {c and c} then (e) else (e)`."""
 
@@ -121,7 +121,7 @@ class IfExpr(Node):
     otherwise: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SelectExpr(Node):
     """`select(e op e, e, e)`."""
 
@@ -135,7 +135,7 @@ Expr = Number | Pi | Name | Subscript | Unary | Binary | CallExpr | ReduceExpr |
 # -- statements ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Declare(Node):
     """`x: f32[3, N]`; shape () for a scalar. An argument, or an output defined later.
 
@@ -154,7 +154,7 @@ class Declare(Node):
     at: tuple[Name, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SizeDecl(Node):
     """`size M` or `size M = 4`."""
 
@@ -163,7 +163,7 @@ class SizeDecl(Node):
     value: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Define(Node):
     """`f[i, j] = e`, `let h[i] = e`, `let h[i]: f32 = e`, `f = e`; no element type where none is stated.
 
@@ -183,7 +183,7 @@ class Define(Node):
 Statement = Declare | SizeDecl | Define
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Module(Node):
     """A whole source text: the statements that could be read, and what is wrong with the others.
 
