@@ -14,13 +14,13 @@ from fractions import Fraction
 from functools import reduce
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Read, Term, bottom_up, operands, reachable, tensors_read
+from tadc.frontend.terms import Apply, Const, Read, Term, bottom_up, operands, reachable, tensors_read
 from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.rewrites.written_powers import discrete_terms
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.equations import HALF, is_whole
 from tadc.passes.terms.liveness import needed
-from tadc.passes.terms.powers import PowerForms, PowerProduct, is_factored
+from tadc.passes.terms.powers import PowerForms, PowerProduct, exponent, is_factored
 from tadc.passes.terms.value_ranges import ValueRanges
 
 
@@ -45,7 +45,7 @@ class _Collected:
         program = self.program
         self.terms = program.terms
         self.algebra = Algebra(self.terms, ValueRanges(program))
-        self.forms = PowerForms(self.algebra, exponentials=True)
+        self.forms = PowerForms(self.algebra, collects=True)
         self.kept = discrete_terms(program)
         self.in_steps = tensors_read([d.body for d in program.definitions if d.order is not None])
         self.whole = self.read_whole()
@@ -74,7 +74,7 @@ class _Collected:
         if product is None or len(product.factors) != 1 or definition.body.type != definition.type:
             return None
         ((base, a),) = product.factors
-        if (is_whole(a) and a > 0) or not self.is_positive(base) or base.type != definition.type:
+        if (is_whole(a) and a > 0) or not self.may_collect(base, a) or base.type != definition.type:
             return None
         if isinstance(base, Read):
             return None, definition.body
@@ -104,9 +104,9 @@ class _Collected:
                 stack.append((below, around if inside else below, inside and (is_power or changes)))
         return found
 
-    def is_positive(self, term: Term) -> bool:
-        """Whether a term is above 0."""
-        return self.algebra.values.of(term).is_positive
+    def may_collect(self, base: Term, a: Fraction) -> bool:
+        """Whether a power has one slope, however it is written: not a root where its base may be 0."""
+        return is_whole(a) or self.algebra.values.of(base).is_positive
 
     def visit(self, root: Term) -> Term:
         """A term with one power for those of a base."""
@@ -129,28 +129,13 @@ class _Collected:
         product = self.forms.of(term)
         if product is None or term.type is None:
             return None
-        if all(is_whole(a) and a > 0 for _, a in product.factors) and not divides_exponential(term):
+        is_plain = all(is_whole(a) and a > 0 for _, a in product.factors)
+        if is_plain and not is_divided(term) and not self.forms.repeats(term):
             return None
-        if not all((is_whole(a) and a > 0) or self.is_positive(base) for base, a in product.factors):
+        if not all(self.may_collect(base, a) for base, a in product.factors):
             return None
-        made = self.written(self.one_exponential(product))
+        made = self.written(product)
         return made if made.type == term.type else None
-
-    def one_exponential(self, product: PowerProduct) -> PowerProduct:
-        """`exp(x) / (1 + exp(x))` as `1 / (1 + exp(-x))`."""
-        for exponential, a in product.factors:
-            if not (isinstance(exponential, Apply) and exponential.function == "exp" and a == 1):
-                continue
-            for total, b in product.factors:
-                if b == -1 and isinstance(total, Apply) and total.function == "add":
-                    others = [t for t in total.operands if t is not exponential]
-                    if len(others) == 1 and is_const(others[0], 1):
-                        (x,) = exponential.operands
-                        other = self.algebra.apply("exp", self.algebra.neg(x))
-                        own = self.algebra.apply("add", self.algebra.one, other)
-                        left = [f for f in product.factors if f[0] not in (exponential, total)]
-                        return replace(product, factors=(*left, (own, b)))
-        return product
 
     def written(self, product: PowerProduct) -> Term:
         """A product with one quotient for all integer powers."""
@@ -185,19 +170,19 @@ def _is_plain(read: Read) -> bool:
     return len(set(names)) == len(names) == len(read.indices) and all(f.is_linear for f in read.indices)
 
 
-def divides_exponential(term: Term) -> bool:
-    """Whether a product is divided by an exponential, or by a product with one."""
-    stack = [(term, True)]
+def is_divided(term: Term) -> bool:
+    """Whether a product is divided by something other than a number."""
+    stack = [term]
     while stack:
-        node, above = stack.pop()
-        match node:
-            case Apply(function="exp"):
-                if not above:
+        match stack.pop():
+            case Apply(function="mul" | "neg", operands=factors):
+                stack += factors
+            case Apply(function="div", operands=(over, under)):
+                if not isinstance(under, Const):
                     return True
-            case Apply(function="mul", operands=(x, y)):
-                stack += [(x, above), (y, above)]
-            case Apply(function="div", operands=(x, y)):
-                stack += [(x, above), (y, not above)]
+                stack.append(over)
+            case Apply(function="pow") as power if (exponent(power) or 0) < 0:
+                return True
             case _:
                 pass
     return False

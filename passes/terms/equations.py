@@ -22,6 +22,9 @@ from tadc.passes.terms.value_intervals import ValueInterval
 Condition = Callable[[Fraction, Fraction, Mapping[str, ValueInterval]], bool]
 """Of the exponent a, of the literal b (1 where there is none), and of the values of x and y."""
 
+Operands = Mapping[str, Term]
+"""What x and y are."""
+
 HALF = Fraction(1, 2)
 
 
@@ -72,19 +75,63 @@ class PowerEquation:
         assert isinstance(pattern, Apply)
         return pattern.function
 
+    def match(self, term: Apply) -> Operands | None:
+        """What x and y are if a term stands left; of a power, its base alone."""
+        if self.function == "pow":
+            return {"x": term.operands[0]}
+        return matched(self.left, term)
+
     def factors(
-        self, algebra: Algebra, term: Apply, a: Fraction, b: Fraction
+        self, algebra: Algebra, operands: Operands, a: Fraction, b: Fraction
     ) -> Iterator[tuple[Term, Fraction]]:
-        """What stands right, for the operands of a term."""
+        """What stands right, for what x and y are."""
         for text, times in self.right:
-            base = _over(algebra, program_of(text)[-1][1], term.operands)
-            yield base, a * (b if times is None else times)
+            yield written(algebra, text, operands), a * (b if times is None else times)
 
 
-def _over(algebra: Algebra, text: Term, operands: tuple[Term, ...]) -> Term:
+@dataclass(frozen=True)
+class PairEquation:
+    """A line: the product of two texts over x is a third, and so are their powers."""
+
+    left: tuple[str, str]
+    right: str
+
+    def match(self, algebra: Algebra, first: Term, second: Term) -> Term | None:
+        """What the product of two terms is."""
+        found = matched(self.left[0], first)
+        if found is None or written(algebra, self.left[1], found) is not second:
+            return None
+        return written(algebra, self.right, found)
+
+
+def matched(text: str, term: Term) -> Operands | None:
+    """What x and y are if a term is what a text of the language says; summands and factors in any order."""
+    found: dict[str, Term] = {}
+    return found if _match(program_of(text)[-1][1], term, found) else None
+
+
+def _match(pattern: Term, term: Term, found: dict[str, Term]) -> bool:
+    match pattern, term:
+        case Read(tensor=name), _:
+            return found.setdefault(name, term) is term
+        case Const(value=value), Const(value=other):
+            return value == other
+        case Apply(function=function, operands=below), Apply(operands=parts) if function == term.function:
+            orders = [parts, parts[::-1]] if function in ("add", "mul") else [parts]
+            return any(all(map(_match, below, order, [found] * len(below))) for order in orders)
+        case _:
+            return False
+
+
+def written(algebra: Algebra, text: str, operands: Operands) -> Term:
+    """The term of a text, for what x and y are."""
+    return _over(algebra, program_of(text)[-1][1], operands)
+
+
+def _over(algebra: Algebra, text: Term, operands: Operands) -> Term:
     match text:
         case Read(tensor=name):
-            return operands["xy".index(name)]
+            return operands[name]
         case Apply(function="neg", operands=(inner,)):
             return algebra.neg(_over(algebra, inner, operands))
         case Apply(function=function, operands=below):
@@ -103,8 +150,12 @@ EQUATIONS = (
     PowerEquation("sqrt(x)", (("x", HALF),), keeps_square_root),
     PowerEquation("x**2", (("x", None),), keeps_root),
     PowerEquation("exp(x)", (("exp(-x)", -ONE),), divides),
+    PowerEquation("1 + exp(x)", (("sigmoid(-x)", -ONE),), divides),
 )
 BY_FUNCTION = {equation.function: equation for equation in EQUATIONS}
+
+#: `left[0]**a * left[1]**a = right**a`.
+PAIRS = (PairEquation(("exp(x)", "sigmoid(-x)"), "sigmoid(x)"),)
 
 
 def joins(a: Fraction, b: Fraction, x: ValueInterval) -> bool:

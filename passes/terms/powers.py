@@ -3,7 +3,7 @@
     m / (r * sqrt(r)) * (1 / sqrt(r))    is    m * r**-2
 
 `equations.py` says which equations make it so. A product without quotients, roots and such powers is one
-base: what is shared in it stays so.
+base, for what is shared in it stays so, but where a factor of it is one of the others.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 
-from tadc.frontend.terms import Apply, Const, Reduce, Term
+from tadc.frontend.terms import Apply, Const, Reduce, Term, integer_exponent
 from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import LONGEST
-from tadc.passes.terms.equations import BY_FUNCTION, ONE, is_whole, joins
+from tadc.passes.terms.equations import BY_FUNCTION, ONE, PAIRS, is_whole, joins
+from tadc.passes.terms.products import product_of
 from tadc.passes.terms.value_intervals import ValueInterval
 
 #: A greater exponent is a function, and no product; a literal up to this power of two is one of every type.
@@ -33,19 +35,36 @@ class PowerProduct:
 
 @dataclass
 class PowerForms:
-    """The products of one table of terms as powers; with `exponentials`, `1 / exp(x)` is `exp(-x)`."""
+    """The products of one table of terms as powers; with `collects`, `1 / exp(x)` is `exp(-x)`, `x * x` is
+    `x**2`, and logistic functions have their name."""
 
     algebra: Algebra
-    exponentials: bool = False
+    collects: bool = False
     split: dict[int, bool] = field(default_factory=dict[int, bool])
 
     def is_product(self, term: Term) -> bool:
-        """Whether a term is a product with a quotient, a root or a power that is none of factors."""
-        return is_factored(term) and holds_power(term, self.split)
+        """Whether a term is a product with a quotient, a root or a power that is none of factors, or with a
+        factor twice."""
+        return is_factored(term) and (holds_power(term, self.split) or self.repeats(term))
+
+    def repeats(self, term: Term) -> bool:
+        """Whether a factor of a product is another, too, or its base."""
+        if not self.collects:
+            return False
+        over = [t.below[0] if integer_exponent(t) else t for t in product_of(term).over]
+        return len(set(over)) < len(over)
 
     def of(self, term: Term) -> PowerProduct | None:
         """A product as powers; None of one that is too long, or has a number that no type holds."""
-        self.free = term.free
+        if self.collects:
+            whole = self.product(term, opens=True)
+            if whole is None or len(whole.factors) < self.count:
+                return whole
+        return self.product(term, opens=False)
+
+    def product(self, term: Term, opens: bool) -> PowerProduct | None:
+        """A product as powers, with the factors of every product in it if it `opens` them."""
+        self.free, self.opens, self.count = term.free, opens, 0
         scale, found = ONE, list[tuple[Term, Fraction]]()
         stack = [(term, ONE)]
         while stack:
@@ -60,7 +79,9 @@ class PowerForms:
             if parts:
                 stack += reversed(parts)
             elif a:
+                self.count += 1
                 self.join(found, node, a)
+                self.pair(found)
             if len(found) + len(stack) > LONGEST:
                 return None
         if not 2**-GREATEST < abs(scale) < 2**GREATEST or any(abs(a) > GREATEST for _, a in found):
@@ -72,16 +93,17 @@ class PowerForms:
         equation = BY_FUNCTION.get(node.function) if isinstance(node, Apply) else None
         if equation is None or not isinstance(node, Apply):
             return
-        if node.function == "exp" and not (self.exponentials and node.free >= self.free):
+        if node.function in _EXPONENTIAL and not (self.collects and node.free >= self.free):
             return
-        if node.function == "mul" and not holds_power(node, self.split) and not self.is_row(node, a):
+        is_closed = not self.opens and not holds_power(node, self.split)
+        if node.function == "mul" and is_closed and not self.is_row(node, a):
             return
         b = exponent(node) if node.function == "pow" else ONE
         if b is None:
             return
-        values = dict(zip("xy", map(self.values, node.operands[: 1 if node.function == "pow" else 2])))
-        if equation.holds(a, b, values):
-            yield from equation.factors(self.algebra, node, a, b)
+        operands = equation.match(node)
+        if operands and equation.holds(a, b, {name: self.values(t) for name, t in operands.items()}):
+            yield from equation.factors(self.algebra, operands, a, b)
 
     def is_row(self, node: Apply, a: Fraction) -> bool:
         """Whether a divisor has factors over different indices, or a number."""
@@ -102,6 +124,16 @@ class PowerForms:
                     del found[place]
                 return
         found.append((base, a))
+
+
+    def pair(self, found: list[tuple[Term, Fraction]]) -> None:
+        """Make one power of two that are one."""
+        for equation, (x, a), (y, b) in product(PAIRS, found, found) if self.collects else ():
+            made = equation.match(self.algebra, x, y) if a == b else None
+            if made is not None:
+                found[:] = [power for power in found if power not in ((x, a), (y, b))]
+                self.join(found, made, a)
+                return
 
 
 def exponent(term: Apply) -> Fraction | None:
@@ -130,7 +162,8 @@ def is_factored(term: Term) -> bool:
     return exponent(term) is not None if term.function == "pow" else term.function in _FACTORED
 
 
-_FACTORED = frozenset(BY_FUNCTION) - {"exp", "pow"}
+_EXPONENTIAL = frozenset(("exp", "add"))
+_FACTORED = frozenset(BY_FUNCTION) - {*_EXPONENTIAL, "pow"}
 
 
 def holds_power(term: Term, known: dict[int, bool]) -> bool:
