@@ -43,6 +43,7 @@ from tadc.passes.rewrites.collected_powers import with_collected_powers
 from tadc.passes.rewrites.compared import store_compared, store_compared_of_recurrences
 from tadc.passes.rewrites.element_values import is_of_elements, over_elements
 from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
+from tadc.passes.rewrites.exponential_shares import with_exponential_shares
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.index_powers import powers_as_products
 from tadc.passes.rewrites.long_fibres import PART, cut_fibres
@@ -229,10 +230,16 @@ CollectPowers = pass_of(
     lambda program: with_collected_powers(program),
 )
 
+
+def _for_values(program: Program) -> Program:
+    """The program as no derivative needs it."""
+    return with_written_powers(with_exponential_shares(program))
+
+
 Factor = pass_of(
     "tad-factor",
     "no sum holds a factor that its indices do not change; cheaper sums, quotients and powers",
-    lambda program, values: factor_program(with_written_powers(program) if values else program, values),
+    lambda program, values: factor_program(_for_values(program) if values else program, values),
     values=flag_option("no derivative follows"),
 )
 

@@ -118,14 +118,37 @@ class _Collected:
         if isinstance(made, Read) and made.tensor in self.powers:
             found = self.powers[made.tensor]
             return self.terms.substitute(found.body, found.at(made.indices))
-        if node.number in self.kept or not self.forms.is_product(made):
+        if node.number in self.kept:
             return made
-        found = self.collected(made) or made
+        found = self.logarithm(made) or self.collected(made) or made
         found.span = found.span or node.span
         return found
 
+    def logarithm(self, term: Term) -> Term | None:
+        """The logarithm of a product with exponentials, by their exponents."""
+        if not isinstance(term, Apply) or term.function != "log" or not is_factored(term.operands[0]):
+            return None
+        product = self.forms.of(term.operands[0])
+        pairs = [(t, a) for t, a in product.factors if a.denominator == 1] if product else []
+        exponents = [(t.below[0], a) for t, a in pairs if isinstance(t, Apply) and t.function == "exp"]
+        if product is None or not exponents:
+            return None
+        rest = tuple(pair for pair in product.factors if (pair[0].below or (None,))[0] not in dict(exponents))
+        algebra = self.algebra
+        made = reduce(algebra.add, (algebra.mul(algebra.const(int(a)), x) for x, a in exponents))
+        under = [(t, -a) for t, a in rest]
+        if product.scale == 1 and all(a > 0 for _, a in under):
+            made = algebra.sub(
+                made, algebra.apply("log", self.written(replace(product, factors=tuple(under))))
+            )
+        elif rest or product.scale != 1:
+            made = algebra.add(made, algebra.apply("log", self.written(replace(product, factors=rest))))
+        return made if made.type == term.type else None
+
     def collected(self, term: Term) -> Term | None:
         """A product with one power for those of what is positive."""
+        if not self.forms.is_product(term):
+            return None
         product = self.forms.of(term)
         if product is None or term.type is None:
             return None
@@ -134,8 +157,15 @@ class _Collected:
             return None
         if not all(self.may_collect(base, a) for base, a in product.factors):
             return None
+        if not self.forms.has_joined and any(map(self.has_pole, product.factors)):
+            return None
         made = self.written(product)
         return made if made.type == term.type else None
+
+    def has_pole(self, power: tuple[Term, Fraction]) -> bool:
+        """Whether a power is infinite somewhere: what is a mask of its slope is where it is written."""
+        base, a = power
+        return a < 0 and not self.algebra.values.of(base).is_nonzero
 
     def written(self, product: PowerProduct) -> Term:
         """A product with one quotient for all integer powers."""

@@ -5,6 +5,7 @@
     c * x + (z + c * y)                              is  z + c * (x + y)
     x / d - y / d                                    is  (x - y) / d
     select(s < t, x, u) + select(s < t, y, v)        is  select(s < t, x + y, u + v)
+    c * x + select(s < t, c * y, 0)                  is  c * (x + select(s < t, y, 0))
     safe(x, p) + safe(x, q)                          is  safe(x, p + q)
     safe(x, p) + safe(y, p)                          is  safe(x + y, p)
     x / 2**n                                         is  2**-n * x
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from tadc.frontend.terms import Apply, Const, Select, Term, integer_exponent, operands
-from tadc.passes.terms.algebra import is_safe
+from tadc.passes.terms.algebra import is_const, is_safe
 from tadc.passes.terms.costs import COMPARED, WEIGHTS
 from tadc.passes.terms.products import (
     ScaledProduct,
@@ -78,6 +79,8 @@ class CommonFactors(TermRewriter):
             return self.algebra.select(x.relation, x.lhs, x.rhs, then, otherwise)
         if isinstance(x, Const) or isinstance(y, Const):
             return None
+        if isinstance(x, Select) or isinstance(y, Select):
+            return self.beside_choice(function, x, y)
         a, b = (product_of(term, reciprocals=True) for term in (x, y))
         found = self.one_safe(function, a, b)
         if found is not None:
@@ -94,6 +97,26 @@ class CommonFactors(TermRewriter):
             return None  # as in `x + x * y`: nothing is gained
         made = self.combined(function, *(self.with_powers(p) for p in parts))
         return self.with_powers(common, made)
+
+    def beside_choice(self, function: str, x: Term, y: Term) -> Term | None:
+        """The sum or difference of a product and a choice between 0 and a product with a factor of it."""
+        choice = x if isinstance(x, Select) else y
+        assert isinstance(choice, Select)
+        if not is_const(choice.otherwise, 0):
+            return None
+        other, chosen = (product_of(t, reciprocals=True) for t in (y if choice is x else x, choice.then))
+        over, under = in_both(other.over, chosen.over), in_both(other.under, chosen.under)
+        if not over and not under:
+            return None
+        rest, part = (
+            ScaledProduct(p.scale, without_terms(p.over, over), without_terms(p.under, under)).term(
+                self.algebra
+            )
+            for p in (other, chosen)
+        )
+        part = self.algebra.select(choice.relation, choice.lhs, choice.rhs, part, self.algebra.zero)
+        made = self.combined(function, *((part, rest) if choice is x else (rest, part)))
+        return ScaledProduct(1, tuple(over), tuple(under)).term(self.algebra, made)
 
     def one_safe(self, function: str, a: ScaledProduct, b: ScaledProduct) -> Term | None:
         """The sum or difference of two safe products that have a side in common, up to their signs."""

@@ -3,6 +3,7 @@
     sum{k} (c[i] * x[k] / n[i])               is  c[i] * sum{k} (x[k]) / n[i]
     sum{j} (t[i, j] * (a[i, k] + b[j, k]))    is  a[i, k] * sum{j} (t[i, j]) + sum{j} (t[i, j] * b[j, k])
     sum{j, k} (x[i, j, k] * b[j] * c[k])      is  sum{j} (b[j] * sum{k} (x[i, j, k] * c[k]))
+    sum{i: N} (c[j])                          is  N * c[j]
 
 The first always holds an operation less a step. The others are done where `Costs.total` says that all
 elements together cost less, sums that do not depend on every index around them being tensors. A difference
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import combinations
 
 from tadc.frontend.extents import as_form
@@ -46,7 +48,7 @@ from tadc.passes.terms.costs import COMPARED, LARGE, ORDERED, WORTH_CODE, Costs
 from tadc.passes.terms.guarded_addends import regrouped
 from tadc.passes.terms.index_ranges import Range, ranges_of, ranges_within
 from tadc.passes.terms.liveness import needed
-from tadc.passes.terms.occupied import occupied
+from tadc.passes.terms.occupied import counted, occupied
 from tadc.passes.terms.operation_counts import COUNTED as COUNTED_IN_ALL
 from tadc.passes.terms.operation_counts import Counting
 from tadc.passes.terms.products import ScaledProduct, added, product_of, summands, without
@@ -293,11 +295,34 @@ class _Factoring:
             return self.closed(s)
         if is_safe(self.algebra.split(s.body)[1]):
             return self.safe(s, facts)
+        if (same := self.repeated(s, facts)) is not None:
+            return same
         outside, inside = self.parts(s)
         if not outside.length and abs(outside.scale) == 1:
             return self.closed(s)
         made = self.closed(replace(s, body=inside))
         return self.guarded(s, outside, outside.term(self.algebra, made), facts)
+
+    def repeated(self, s: _OpenedSum, facts: Domain) -> Term | None:
+        """The sum of what some indices do not change, as a product with how often it is added."""
+        same = [b for b in s.binders if b not in s.body.free]
+        if s.body.type is None or not same:
+            return None
+        below = tuple(row for row in s.domain if not row.form.variables.isdisjoint(same))
+        counts, rows = counted(same, below), occupied(same, below, facts)
+        if (
+            counts is None
+            or rows is None
+            or any(not row.form.variables.isdisjoint(s.binders) for row in rows)
+        ):
+            return None
+        made = s.body
+        if others := [pair for pair in zip(s.binders, s.hints, strict=True) if pair[0] not in same]:
+            binders, hints = zip(*others, strict=True)
+            above = tuple(row for row in s.domain if row not in below)
+            made = self.without_invariants(_OpenedSum(binders, hints, above, s.body, s.origin), facts)
+        made = reduce(self.algebra.mul, map(self.terms.index, counts), made)
+        return self.algebra.guard(rows, made, self.algebra.zero)
 
     def parts(self, s: _OpenedSum) -> tuple[ScaledProduct, Term]:
         """The invariant factors of a body, and the rest of it."""

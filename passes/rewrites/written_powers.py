@@ -24,15 +24,14 @@ from tadc.frontend.terms import (
     Select,
     Term,
     holds_reduction,
-    in_text_order,
     index_forms,
     operands,
     reachable,
 )
-from tadc.lattice.affine import Affine
 from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.rewrites.reciprocals import is_reciprocal
 from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.alike import number_of
 from tadc.passes.terms.equations import HALF, is_whole
 from tadc.passes.terms.powers import PowerForms, PowerProduct
 from tadc.passes.terms.value_ranges import ValueRanges
@@ -117,14 +116,7 @@ class _Written:
 
     def key(self, base: Term) -> int:
         """The number of a base, under other names of its indices."""
-        if base.number not in self.keys:
-            names: dict[str, None] = {}
-            for term in in_text_order(base):
-                for form in index_forms(term):
-                    names.update(dict.fromkeys(sorted(form.variables & base.free)))
-            renamed = {name: Affine.var(f"?p{n}") for n, name in enumerate(names)}
-            self.keys[base.number] = self.terms.substitute(base, renamed).number if renamed else base.number
-        return self.keys[base.number]
+        return number_of(self.terms, base, self.keys)
 
     def visit(self, term: Term) -> Term:
         """The term with its products, and those in it, written so."""

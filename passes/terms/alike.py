@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Term, Terms, reachable
+from tadc.frontend.terms import Read, Term, Terms, in_text_order, index_forms, reachable
+from tadc.lattice.affine import Affine
 from tadc.passes.terms.costs import COMPARED
 
 FEW = COMPARED
@@ -50,6 +51,18 @@ class RewrittenOnce:
             if term.number >= count:
                 term.span = definition.span
         return made
+
+
+def number_of(terms: Terms, term: Term, known: dict[int, int]) -> int:
+    """The number of a term under other names of its indices; `known` has what was found."""
+    if term.number not in known:
+        names: dict[str, None] = {}
+        for node in in_text_order(term):
+            for form in index_forms(node):
+                names.update(dict.fromkeys(sorted(form.variables & term.free)))
+        renamed = {name: Affine.var(f"?p{n}") for n, name in enumerate(names)}
+        known[term.number] = terms.substitute(term, renamed).number if renamed else term.number
+    return known[term.number]
 
 
 def _tensors_in_order(body: Term) -> list[str]:

@@ -55,6 +55,11 @@ def keeps_square_root(a: Fraction, b: Fraction, values: Mapping[str, ValueInterv
     return keeps_root(a, HALF, values)
 
 
+def even(a: Fraction, b: Fraction, values: Mapping[str, ValueInterval]) -> bool:
+    """Whether a is an even integer."""
+    return is_whole(a / 2)
+
+
 def divides(a: Fraction, b: Fraction, values: Mapping[str, ValueInterval]) -> bool:
     """Whether it is divided by."""
     return a < 0
@@ -149,6 +154,7 @@ EQUATIONS = (
     PowerEquation("-x", (("-1", ONE), ("x", ONE)), whole),
     PowerEquation("sqrt(x)", (("x", HALF),), keeps_square_root),
     PowerEquation("x**2", (("x", None),), keeps_root),
+    PowerEquation("abs(x)", (("x", ONE),), even),
     PowerEquation("exp(x)", (("exp(-x)", -ONE),), divides),
     PowerEquation("1 + exp(x)", (("sigmoid(-x)", -ONE),), divides),
 )

@@ -1,4 +1,4 @@
-"""When a domain has a point: the condition under which a reduction is not empty."""
+"""When a domain has a point: the condition under which a reduction is not empty; how many it has."""
 
 from __future__ import annotations
 
@@ -37,6 +37,18 @@ def occupied(binders: Sequence[str], domain: Domain, facts: Domain) -> Domain | 
         rows += [_between(a, p, b, q) for a, p in lower[name] for b, q in upper[name]]
     rows = list(dict.fromkeys(map(normalised, rows)))
     return not_implied(rows, facts)
+
+
+def counted(binders: Sequence[str], domain: Domain) -> list[Affine] | None:
+    """How many values each index of a domain has if that has a point; None where no box is found."""
+    found: list[Affine] = []
+    for name in binders:
+        forms = [form for row in domain if name in row.form.variables for form in row.inequalities]
+        steps = [form.coefficient(name) for form in forms]
+        if sorted(steps) != [-1, 1] or any(form.variables & {*binders} != {name} for form in forms):
+            return None
+        found.append(forms[0] + forms[1] + 1)
+    return found if all(form.is_linear for form in found) else None
 
 
 def _between(a: int, p: Affine, b: int, q: Affine) -> Constraint:

@@ -58,13 +58,13 @@ class PowerForms:
         """A product as powers; None of one that is too long, or has a number that no type holds."""
         if self.collects:
             whole = self.product(term, opens=True)
-            if whole is None or len(whole.factors) < self.count:
+            if whole is None or self.has_joined:
                 return whole
         return self.product(term, opens=False)
 
     def product(self, term: Term, opens: bool) -> PowerProduct | None:
         """A product as powers, with the factors of every product in it if it `opens` them."""
-        self.free, self.opens, self.count = term.free, opens, 0
+        self.free, self.opens, self.has_joined = term.free, opens, False
         scale, found = ONE, list[tuple[Term, Fraction]]()
         stack = [(term, ONE)]
         while stack:
@@ -79,11 +79,15 @@ class PowerForms:
             if parts:
                 stack += reversed(parts)
             elif a:
-                self.count += 1
                 self.join(found, node, a)
                 self.pair(found)
             if len(found) + len(stack) > LONGEST:
                 return None
+        for base, a in tuple(found):
+            if parts := list(self.parts(base, a)):
+                found.remove((base, a))
+                for part in parts:
+                    self.join(found, *part)
         if not 2**-GREATEST < abs(scale) < 2**GREATEST or any(abs(a) > GREATEST for _, a in found):
             return None
         return PowerProduct(scale, tuple(found))
@@ -101,6 +105,7 @@ class PowerForms:
         b = exponent(node) if node.function == "pow" else ONE
         if b is None:
             return
+        self.has_joined |= node.function == "pow" and is_factored(node.operands[0])
         operands = equation.match(node)
         if operands and equation.holds(a, b, {name: self.values(t) for name, t in operands.items()}):
             yield from equation.factors(self.algebra, operands, a, b)
@@ -122,9 +127,9 @@ class PowerForms:
                     found[place] = base, a + b
                 else:
                     del found[place]
+                self.has_joined = True
                 return
         found.append((base, a))
-
 
     def pair(self, found: list[tuple[Term, Fraction]]) -> None:
         """Make one power of two that are one."""
@@ -133,6 +138,7 @@ class PowerForms:
             if made is not None:
                 found[:] = [power for power in found if power not in ((x, a), (y, b))]
                 self.join(found, made, a)
+                self.has_joined = True
                 return
 
 

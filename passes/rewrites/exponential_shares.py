@@ -1,0 +1,117 @@
+"""The share of an element in a sum of exponentials, by the exponentials that are added up, where no derivative follows.
+
+    exp(x[i, j] - logsumexp{k} (x[i, k]))    is  exp(x[i, j] - m[i]) / s[i]
+    logsumexp{k} (x[i, k])                   is  m[i] + log(s[i])
+    with m[i] = max{k} (x[i, k]), 0 where that is infinite, and s[i] = sum{k} (exp(x[i, k] - m[i]))
+
+so that each exponential is computed once. Where the elements are infinite both sides are the same, and where
+the sum is not near 1 the right one is rounded less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, index_forms, reachable
+from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field
+from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.alike import number_of
+from tadc.passes.terms.collect import added, addends
+
+
+def with_exponential_shares(program: Program) -> Program:
+    """The program with quotients of exponentials; it itself where none are such shares."""
+    shares = _Shares(program)
+    if not shares.held and not any(map(_is_logsumexp, reachable([d.body for d in program.definitions]))):
+        return program
+    bodies = [bottom_up(d.body, shares.known, shares.share) for d in program.definitions]
+    if not shares.opened:
+        return program
+    known: dict[int, Term] = {}
+    return program.with_bodies(bottom_up(body, known, shares.whole) for body in bodies)
+
+
+@dataclass
+class _Shares:
+    """A walk over definitions; `opened` are the sums of exponentials that have shares, by `number_of`."""
+
+    program: Program
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
+    numbers: dict[int, int] = field(default_factory=dict[int, int])
+    opened: set[int] = field(default_factory=set[int])
+
+    def __post_init__(self) -> None:
+        self.terms = self.program.terms
+        self.algebra = Algebra(self.terms)
+        self.held: Mapping[str, Definition] = {
+            d.name: d for d in self.program.definitions if d.order is None and _is_logsumexp(d.body)
+        }
+
+    def share(self, node: Term, below: Sequence[Term]) -> Term:
+        """A term with a quotient in the place of a share."""
+        node = self.terms.rebuild(node, below)
+        if not isinstance(node, Apply) or node.function != "exp":
+            return node
+        parts = addends(node.operands[0], signs=True)
+        for place, (is_negative, part) in enumerate(parts):
+            total = self.total(part)
+            if not is_negative or total is None:
+                continue
+            x = added(self.algebra, [*parts[:place], *parts[place + 1 :]])
+            if self.is_element(x, total):
+                self.opened.add(number_of(self.terms, total, self.numbers))
+                shift, exponentials = self.parts(total)
+                return self.algebra.div(self.exponential(x, shift), exponentials)
+        return node
+
+    def whole(self, node: Term, below: Sequence[Term]) -> Term:
+        """A term in which sums of exponentials that have shares are made of the same maxima and sums."""
+        node = self.terms.rebuild(node, below)
+        if not isinstance(node, Reduce) or not _is_logsumexp(node):
+            return node
+        if number_of(self.terms, node, self.numbers) not in self.opened:
+            return node
+        shift, exponentials = self.parts(node)
+        return self.terms.apply("add", (shift, self.terms.apply("log", (exponentials,))))
+
+    def total(self, term: Term) -> Reduce | None:
+        """The sum of exponentials that a term is the logarithm of, or an element of a tensor of such."""
+        if isinstance(term, Read) and term.tensor in self.held:
+            held = self.held[term.tensor]
+            term = self.terms.substitute(held.body, held.at(term.indices))
+        return term if isinstance(term, Reduce) and _is_logsumexp(term) else None
+
+    def is_element(self, x: Term, total: Reduce) -> bool:
+        """Whether a term is an element of what a reduction is over, for some values of its indices."""
+        names, _, body = self.terms.open(total)
+        found: dict[str, Affine] = {}
+        stack = [(body, x)]
+        while stack:
+            one, other = stack.pop()
+            if type(one) is not type(other):
+                return False
+            for form, here in zip(index_forms(one), index_forms(other), strict=False):
+                found.update({name: here for name in names if form == Affine.var(name)})
+            stack += zip(one.below, other.below, strict=False)
+        return found.keys() == {*names} and self.terms.substitute(body, found) is x
+
+    def parts(self, total: Reduce) -> tuple[Term, Term]:
+        """What the exponents of a sum of exponentials are made smaller by, and the sum of these."""
+        names, domain, body = self.terms.open(total)
+        most = self.algebra.reduction("max", names, domain, body, total.hints)
+        size, far = self.terms.apply("abs", (most,)), self.algebra.const(math.inf)
+        shift = self.terms.select("<", size, far, most, self.algebra.zero)
+        again, rows, element = self.terms.open(total)
+        each = self.exponential(element, shift)
+        return shift, self.algebra.sum(again, rows, each, total.hints)
+
+    def exponential(self, x: Term, shift: Term) -> Term:
+        """The exponential of a difference."""
+        return self.terms.apply("exp", (self.terms.apply("sub", (x, shift)),))
+
+
+def _is_logsumexp(term: Term) -> bool:
+    return isinstance(term, Reduce) and term.kind == "logsumexp"
