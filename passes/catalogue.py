@@ -230,16 +230,12 @@ CollectPowers = pass_of(
     lambda program: with_collected_powers(program),
 )
 
-
-def _for_values(program: Program) -> Program:
-    """The program as no derivative needs it."""
-    return with_written_powers(with_exponential_shares(program))
-
-
 Factor = pass_of(
     "tad-factor",
     "no sum holds a factor that its indices do not change; cheaper sums, quotients and powers",
-    lambda program, values: factor_program(_for_values(program) if values else program, values),
+    lambda program, values: factor_program(
+        with_written_powers(with_exponential_shares(program)) if values else program, values
+    ),
     values=flag_option("no derivative follows"),
 )
 

@@ -14,13 +14,15 @@ from fractions import Fraction
 from functools import reduce
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, Read, Term, bottom_up, operands, reachable, tensors_read
+from tadc.frontend.terms import Apply, Const, Read, Term, operands, reachable, tensors_read
 from tadc.lattice.late_dataclasses import dataclass, field, replace
+from tadc.passes.rewrites.logarithms import Logarithms
 from tadc.passes.rewrites.written_powers import discrete_terms
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.equations import HALF, is_whole
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.powers import PowerForms, PowerProduct, exponent, is_factored
+from tadc.passes.terms.term_rewriter import with_sums_open
 from tadc.passes.terms.value_ranges import ValueRanges
 
 
@@ -46,7 +48,8 @@ class _Collected:
         self.terms = program.terms
         self.algebra = Algebra(self.terms, ValueRanges(program))
         self.forms = PowerForms(self.algebra, collects=True)
-        self.kept = discrete_terms(program)
+        self.logarithms = Logarithms(program, self.forms)
+        self.kept = set(discrete_terms(program))
         self.in_steps = tensors_read([d.body for d in program.definitions if d.order is not None])
         self.whole = self.read_whole()
         terms = reachable([d.body for d in program.definitions])
@@ -56,6 +59,7 @@ class _Collected:
         """The definition over powers; of one that is a power itself, that of the base before it."""
         body = self.visit(definition.body)
         made = definition if body is definition.body else replace(definition, body=body)
+        self.logarithms.made[made.name] = made
         power = self.power_of(made)
         if power is None:
             return [made]
@@ -110,7 +114,12 @@ class _Collected:
 
     def visit(self, root: Term) -> Term:
         """A term with one power for those of a base."""
-        return bottom_up(root, self.known, self.node)
+        return with_sums_open(self.terms, root, self.known, self.node, self.opens)
+
+    def opens(self, body: Term, opened: Term) -> None:
+        """Note what stays as it is under other names of its indices."""
+        pairs = zip(reachable([body]), reachable([opened]), strict=True)
+        self.kept.update(other.number for one, other in pairs if one.number in self.kept)
 
     def node(self, node: Term, below: list[Term]) -> Term:
         """A term whose operands are done."""
@@ -125,25 +134,21 @@ class _Collected:
         return found
 
     def logarithm(self, term: Term) -> Term | None:
-        """The logarithm of a product with exponentials, by their exponents."""
-        if not isinstance(term, Apply) or term.function != "log" or not is_factored(term.operands[0]):
+        """A logarithm of a product with exponentials, or a sum with one of a sum of exponentials."""
+        if not isinstance(term, Apply):
             return None
-        product = self.forms.of(term.operands[0])
-        pairs = [(t, a) for t, a in product.factors if a.denominator == 1] if product else []
-        exponents = [(t.below[0], a) for t, a in pairs if isinstance(t, Apply) and t.function == "exp"]
-        if product is None or not exponents:
+        if term.function in ("add", "sub"):
+            return self.logarithms.of_sum(term)
+        found, algebra = self.logarithms.of_product(term), self.algebra
+        if found is None:
             return None
-        rest = tuple(pair for pair in product.factors if (pair[0].below or (None,))[0] not in dict(exponents))
-        algebra = self.algebra
-        made = reduce(algebra.add, (algebra.mul(algebra.const(int(a)), x) for x, a in exponents))
-        under = [(t, -a) for t, a in rest]
-        if product.scale == 1 and all(a > 0 for _, a in under):
-            made = algebra.sub(
-                made, algebra.apply("log", self.written(replace(product, factors=tuple(under))))
-            )
-        elif rest or product.scale != 1:
-            made = algebra.add(made, algebra.apply("log", self.written(replace(product, factors=rest))))
-        return made if made.type == term.type else None
+        exponent, rest = found
+        if not rest.factors and rest.scale == 1:
+            return exponent
+        inverse = replace(rest, factors=tuple((base, -a) for base, a in rest.factors))
+        if rest.scale == 1 and all(a > 0 for _, a in inverse.factors):
+            return algebra.sub(exponent, algebra.apply("log", self.written(inverse)))
+        return algebra.add(exponent, algebra.apply("log", self.written(rest)))
 
     def collected(self, term: Term) -> Term | None:
         """A product with one power for those of what is positive."""

@@ -1,4 +1,4 @@
-"""The share of an element in a sum of exponentials, by the exponentials that are added up, where no derivative follows.
+"""Shares in sums of exponentials by the exponentials that are added up, where no derivative follows.
 
     exp(x[i, j] - logsumexp{k} (x[i, k]))    is  exp(x[i, j] - m[i]) / s[i]
     logsumexp{k} (x[i, k])                   is  m[i] + log(s[i])
@@ -14,12 +14,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, index_forms, reachable
+from tadc.frontend.terms import Apply, Read, Reduce, Term, index_forms, reachable
 from tadc.lattice.affine import Affine
 from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.alike import number_of
 from tadc.passes.terms.collect import added, addends
+from tadc.passes.terms.term_rewriter import with_sums_open
 
 
 def with_exponential_shares(program: Program) -> Program:
@@ -27,11 +28,12 @@ def with_exponential_shares(program: Program) -> Program:
     shares = _Shares(program)
     if not shares.held and not any(map(_is_logsumexp, reachable([d.body for d in program.definitions]))):
         return program
-    bodies = [bottom_up(d.body, shares.known, shares.share) for d in program.definitions]
+    terms = program.terms
+    bodies = [with_sums_open(terms, d.body, shares.known, shares.share) for d in program.definitions]
     if not shares.opened:
         return program
     known: dict[int, Term] = {}
-    return program.with_bodies(bottom_up(body, known, shares.whole) for body in bodies)
+    return program.with_bodies(with_sums_open(terms, body, known, shares.whole) for body in bodies)
 
 
 @dataclass

@@ -1,0 +1,112 @@
+"""Logarithms of products and of sums of exponentials, before a derivative.
+
+    log(exp(x) * y)                         is  x + log(y)
+    c[i] + log(sum{k} (exp(e - c[i])))      is  logsumexp{k} (e)
+
+The sum, and each of its exponentials, may be a tensor of its own that nothing else reads. What overflows or
+vanishes on the way comes out finite.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from functools import reduce
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Domain, Read, Reduce, Term, operands, reachable
+from tadc.lattice.late_dataclasses import dataclass, field, replace
+from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.collect import Signed, added, addends
+from tadc.passes.terms.costs import COMPARED
+from tadc.passes.terms.equations import is_whole
+from tadc.passes.terms.powers import PowerForms, PowerProduct, is_factored
+
+
+@dataclass(frozen=True)
+class _Exponents:
+    """What is added up to an exponent, for each point of a domain."""
+
+    names: tuple[str, ...]
+    domain: Domain
+    hints: tuple[str, ...]
+    parts: tuple[Signed, ...]
+
+    def without(self, algebra: Algebra, shift: Term) -> Term | None:
+        """The logarithm of the sum of the exponentials without what is taken away from each exponent."""
+        if (True, shift) not in self.parts:
+            return None
+        place = self.parts.index((True, shift))
+        element = added(algebra, (*self.parts[:place], *self.parts[place + 1 :]))
+        return algebra.reduction("logsumexp", self.names, self.domain, element, self.hints)
+
+
+@dataclass
+class Logarithms:
+    """The logarithms of a program; `made` are its definitions so far, by name."""
+
+    program: Program
+    forms: PowerForms
+    made: dict[str, Definition] = field(default_factory=dict[str, Definition])
+
+    def __post_init__(self) -> None:
+        self.algebra: Algebra = self.forms.algebra
+        self.terms = self.program.terms
+        #: How many terms read each tensor.
+        self.readers = Counter[str]()
+        for definition in self.program.definitions:
+            for term in (None, *reachable([definition.body])):
+                below = operands(term) if term is not None else (definition.body,)
+                self.readers.update(t.tensor for t in set(below) if isinstance(t, Read))
+
+    def of_product(self, term: Apply) -> tuple[Term, PowerProduct] | None:
+        """The logarithm of a product as a sum of exponents and the rest of the product; None without such."""
+        if term.function != "log" or not is_factored(term.operands[0]):
+            return None
+        product = self.forms.of(term.operands[0])
+        if product is None:
+            return None
+        algebra, exponents, rest = self.algebra, list[Term](), list[tuple[Term, Fraction]]()
+        for base, a in product.factors:
+            if isinstance(base, Apply) and base.function == "exp" and is_whole(a):
+                exponents.append(algebra.mul(algebra.const(int(a)), base.operands[0]))
+            else:
+                rest.append((base, a))
+        return (reduce(algebra.add, exponents), replace(product, factors=tuple(rest))) if exponents else None
+
+    def of_sum(self, node: Apply) -> Term | None:
+        """A sum of which one part is the logarithm of a sum of exponentials that another makes smaller."""
+        parts = addends(node, signs=True)
+        if not 1 < len(parts) <= COMPARED:
+            return None
+        for place, (sign, part) in enumerate(parts):
+            found = self.exponents(part)
+            for other, (same, shift) in enumerate(parts) if found else ():
+                total = found and same is sign and found.without(self.algebra, shift)
+                if total:
+                    kept: list[Signed] = [p for n, p in enumerate(parts) if n not in (place, other)]
+                    return added(self.algebra, [*kept, (sign, total)])
+        return None
+
+    def exponents(self, term: Term) -> _Exponents | None:
+        """The exponents of which a term is the logarithm of the sum of the exponentials."""
+        log = self.opened(term)
+        if not isinstance(log, Apply) or log.function != "log":
+            return None
+        total = self.opened(log.operands[0])
+        if not isinstance(total, Reduce) or total.kind != "sum":
+            return None
+        names, domain, body = self.terms.open(total)
+        each = self.opened(body)
+        if not isinstance(each, Apply) or each.function != "exp":
+            return None
+        return _Exponents(names, domain, total.hints, tuple(addends(each.operands[0], signs=True)))
+
+    def opened(self, term: Term) -> Term:
+        """What an element of a tensor is that is read here alone; the term itself if it is no such."""
+        if not isinstance(term, Read) or self.readers[term.tensor] > 1 or term.tensor not in self.made:
+            return term
+        held = self.made[term.tensor]
+        if held.is_output or held.order is not None or held.body.type != held.type:
+            return term
+        return self.terms.substitute(held.body, held.at(term.indices))
