@@ -2,7 +2,9 @@
 
     exp(x[i, j] - logsumexp{k} (x[i, k]))    is  exp(x[i, j] - m[i]) / s[i]
     logsumexp{k} (x[i, k])                   is  m[i] + log(s[i])
-    with m[i] = max{k} (x[i, k]), 0 where that is infinite, and s[i] = sum{k} (exp(x[i, k] - m[i]))
+    select(l[i] != -inf, y * e / s[i], 0)    is  e * pinv(s[i]) * select(l[i] != -inf, y, 0)
+    with m[i] = max{k} (x[i, k]), 0 where that is infinite, s[i] = sum{k} (exp(x[i, k] - m[i]))
+and l[i] = logsumexp{k} (x[i, k])
 
 so that each exponential is computed once. Where the elements are infinite both sides are the same, and where
 the sum is not near 1 the right one is rounded less.
@@ -14,12 +16,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Read, Reduce, Term, index_forms, reachable
+from tadc.frontend.terms import Apply, Const, Read, Reduce, Select, Term, index_forms, reachable
 from tadc.lattice.affine import Affine
-from tadc.lattice.late_dataclasses import dataclass, field
+from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.alike import number_of
 from tadc.passes.terms.collect import added, addends
+from tadc.passes.terms.products import product_of
 from tadc.passes.terms.term_rewriter import with_sums_open
 
 
@@ -55,6 +58,8 @@ class _Shares:
     def share(self, node: Term, below: Sequence[Term]) -> Term:
         """A term with a quotient in the place of a share."""
         node = self.terms.rebuild(node, below)
+        if isinstance(node, Select):
+            return self.chosen(node) or node
         if not isinstance(node, Apply) or node.function != "exp":
             return node
         parts = addends(node.operands[0], signs=True)
@@ -68,6 +73,23 @@ class _Shares:
                 shift, exponentials = self.parts(total)
                 return self.algebra.div(self.exponential(x, shift), exponentials)
         return node
+
+    def chosen(self, node: Select) -> Term | None:
+        """The slope of a sum of exponentials, which is 0 where this has no element that is not 0."""
+        total = self.total(node.lhs)
+        if total is None or (node.relation, node.otherwise) != ("!=", self.algebra.zero):
+            return None
+        if not isinstance(node.rhs, Const) or node.rhs.value != -math.inf:
+            return None
+        exponentials, product = self.parts(total)[1], product_of(node.then)
+        shares = [t for t in product.over if isinstance(t, Apply) and t.function == "exp"]
+        if product.under != (exponentials,) or not shares:
+            return None
+        # Of what has no element that is not 0 the share is 0 here, and nothing else is.
+        share = self.terms.apply("pinv", (exponentials,))
+        rest = replace(product.without(shares[:1]), under=()).term(self.algebra)
+        kept = self.terms.select(node.relation, node.lhs, node.rhs, rest, self.algebra.zero)
+        return self.terms.apply("mul", (shares[0], self.terms.apply("mul", (share, kept))))
 
     def whole(self, node: Term, below: Sequence[Term]) -> Term:
         """A term in which sums of exponentials that have shares are made of the same maxima and sums."""
