@@ -45,7 +45,7 @@ def counted(binders: Sequence[str], domain: Domain) -> list[Affine] | None:
     for name in binders:
         forms = [form for row in domain if name in row.form.variables for form in row.inequalities]
         steps = [form.coefficient(name) for form in forms]
-        if sorted(steps) != [-1, 1] or any(form.variables & {*binders} != {name} for form in forms):
+        if sorted(steps) != [-1, 1] or any(form.variables & set(binders) - {name} for form in forms):
             return None
         found.append(forms[0] + forms[1] + 1)
     return found if all(form.is_linear for form in found) else None
