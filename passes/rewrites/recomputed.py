@@ -3,9 +3,12 @@
     let r[i: N, j: N] = sqrt(sum{d: 3} ((x[j, d] - x[i, d])**2)),  a[i] = sum{j} (m[j] / r[i, j]**3)
     is  a[i] = sum{j} (m[j] / sqrt(sum{d: 3} ((x[j, d] - x[i, d])**2))**3)
 
+    let c[i, j] = x[i, j] - m[i],  v[i] = sum{j} (c[i, j]**2)    is  v[i] = sum{j} ((x[i, j] - m[i])**2)
+
 A tensor of pairs is larger than what it is made of, and passes through memory each time, or through a cache
 that is not the nearest. It is a formula where it is read if the whole program costs less so: loops over the
 same points are one, and what they share is computed once. It is always one where there is no room for it.
+One operation on what lies in the same order takes no longer than to read its result, which is stored before.
 What a derivative compares for equality stays, for it has one value.
 """
 
@@ -17,11 +20,13 @@ from dataclasses import dataclass, field, replace
 from tadc.frontend.extents import is_static
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
+    Apply,
     Read,
     Reduce,
     Select,
     Term,
     holds,
+    operands,
     reachable,
     tensors_read,
 )
@@ -30,6 +35,7 @@ from tadc.passes.rewrites.loop_costs import LoopCosts, is_plain
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.terms.costs import (
     CACHED_BYTES,
+    COMPARED,
     LARGER,
     SCATTERED,
     Costs,
@@ -38,6 +44,7 @@ from tadc.passes.terms.costs import (
     elements,
     has_room,
     points,
+    weight,
 )
 from tadc.passes.terms.index_ranges import Range, ranges_of
 from tadc.passes.terms.liveness import needed
@@ -62,7 +69,9 @@ def without_large_tensors(
     where = where or Where()
     large, wanted = _Large(program, limit), _wanted(program, where)
     if wanted is None:
-        wanted = large.without_room() | (large.cheaper_as_formulas() if by_cost else frozenset[str]())
+        wanted = large.without_room()
+        if by_cost:
+            wanted |= large.cheaper_as_formulas() | large.cheap_as_formulas()
     found = _Formulas(program, wanted)
     made = found.made()
     where.formulas |= found.formulas.keys()
@@ -128,6 +137,7 @@ class _Large:
         self.largest = max(map(about, shapes), default=0)
         self.types = {t.type for t in (*program.arguments, *program.definitions)}
         self.compared = _compared(program.definitions)
+        self.in_steps = tensors_read([d.body for d in program.definitions if d.order is not None])
         self.same: set[str] = set()
         for definition in self.program.definitions:
             if tensors_read([definition.body]) <= self.same:
@@ -167,16 +177,8 @@ class _Large:
 
     def cheaper_one_by_one(self, far: Mapping[str, int]) -> frozenset[str]:
         """Those of a program with recurrences or index arrays, whose loops are apart."""
-        uses: dict[str, list[int]] = {name: [] for name in far}
-        costs, made = Costs(frozenset(self.program.sizes)), _Formulas(self.program, frozenset(far))
-        for definition in self.program.definitions:
-            ranges = ranges_of(definition)
-            for read in (t for t in reachable([definition.body]) if isinstance(t, Read) and t.tensor in far):
-                rows = dict.fromkeys(i for i in short_indices(definition) if i not in read.free)
-                around = {**ranges, **dict.fromkeys(rows, Range(Affine.const(0), Affine.const(0)))}
-                times = costs.evaluations(definition.body, around, lambda node, read=read: node is read)
-                uses[read.tensor].append(points(around) * times)
-        in_steps = tensors_read([d.body for d in self.program.definitions if d.order is not None])
+        uses, made = self.uses(far), _Formulas(self.program, frozenset(far))
+        costs = Costs(frozenset(self.program.sizes))
         for definition in self.program.definitions:
             whole = made.added(definition)
             if definition.name not in far:
@@ -184,12 +186,37 @@ class _Large:
             ranges, reads = ranges_of(definition), uses[definition.name]
             once = costs.total(whole.body, ranges) / max(1, points(ranges))
             again = sum(reads) / max(1, elements(definition.shape))
-            if definition.name in in_steps and any(isinstance(t, Reduce) for t in reachable([whole.body])):
+            if definition.name in self.in_steps and any(
+                isinstance(t, Reduce) for t in reachable([whole.body])
+            ):
                 again *= IN_STEPS
             # What one loop reads again and again stays near.
             if once * again > once + far[definition.name] * (1 + len(reads)):
                 del made.formulas[definition.name]
         return frozenset(made.formulas)
+
+    def uses(self, names: Collection[str]) -> dict[str, list[int]]:
+        """How often elements of tensors are read, by each read."""
+        found: dict[str, list[int]] = {name: [] for name in names}
+        costs = Costs(frozenset(self.program.sizes))
+        for definition in self.program.definitions:
+            ranges = ranges_of(definition)
+            for read in (
+                t for t in reachable([definition.body]) if isinstance(t, Read) and t.tensor in found
+            ):
+                rows = dict.fromkeys(i for i in short_indices(definition) if i not in read.free)
+                around = {**ranges, **dict.fromkeys(rows, Range(Affine.const(0), Affine.const(0)))}
+                times = costs.evaluations(definition.body, around, lambda node, read=read: node is read)
+                found[read.tensor].append(points(around) * times)
+        return found
+
+    def cheap_as_formulas(self) -> frozenset[str]:
+        """Those of one operation on elements that are read in the order of the tensor, a few times each."""
+        shapes = {
+            d.name: d.shape for d in self.program.definitions if self.may_be_formula(d) and _is_cheap(d)
+        }
+        uses = self.uses(shapes.keys() - self.in_steps)
+        return frozenset(n for n, each in uses.items() if sum(each) <= COMPARED * elements(shapes[n]))
 
     def may_be_formula(self, definition: Definition) -> bool:
         """Whether a tensor need not be stored."""
@@ -266,6 +293,20 @@ class _Formulas:
     def is_formula(self, term: Term) -> bool:
         """Whether an element is read of what is no tensor: known, for definitions stand in order."""
         return isinstance(term, Read) and term.tensor in self.formulas
+
+
+def _is_cheap(definition: Definition) -> bool:
+    """Whether an element is one operation on such as lie in memory as it does, or have fewer indices."""
+    own = frozenset(definition.indices)
+
+    def below(term: Term) -> Sequence[Term]:
+        return operands(term) if term.free >= own else ()
+
+    terms = [term for term in reachable([definition.body], below) if term.free >= own]
+    reads = [term.indices for term in terms if isinstance(term, Read)]
+    if sum(0 if isinstance(t, Read) else weight(t) for t in terms) != 1:
+        return False
+    return all(isinstance(t, Apply | Read) for t in terms) and all(at == definition.own for at in reads)
 
 
 def _compared(definitions: Sequence[Definition]) -> set[str]:
