@@ -14,19 +14,12 @@ from tests.conformance.spelled_kernels import BY_NAME, KERNELS, Kernel
 ENOUGH = 1.10
 #: and where it is not reached yet, what is: of the value, and of value and gradients. These only fall.
 ABOVE: dict[str, tuple[float, float]] = {
-    "softmax": (1.57, 1.52),
-    "cross entropy": (1.72, 1.33),
-    "layernorm": (1.14, 1.14),
     "pairs": (1.10, 1.14),
-    "rbf": (1.10, 1.17),
-    "lorentzian": (1.10, 1.43),
+    "lorentzian": (1.10, 1.20),
     "mixture": (1.10, 1.24),
-    "likelihood": (1.32, 1.70),
-    "swish": (1.45, 1.10),
-    "gelu": (1.10, 1.14),
-    "focal": (1.19, 1.13),
+    "gelu": (1.10, 1.11),
+    # Where several elements are the greatest, these are no equal gradients.
     "pool": (1.10, 1.17),
-    "attention": (1.11, 1.10),
 }
 
 
