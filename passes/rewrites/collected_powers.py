@@ -124,6 +124,8 @@ class _Collected:
     def node(self, node: Term, below: list[Term]) -> Term:
         """A term whose operands are done."""
         made = self.terms.rebuild(node, below)
+        if made is not node and isinstance(node, Apply) and node.function in ("add", "sub"):
+            made = self.algebra.rebuild(node, below)
         if isinstance(made, Read) and made.tensor in self.powers:
             found = self.powers[made.tensor]
             return self.terms.substitute(found.body, found.at(made.indices))
@@ -152,6 +154,10 @@ class _Collected:
 
     def collected(self, term: Term) -> Term | None:
         """A product with one power for those of what is positive."""
+        if isinstance(term, Apply) and term.function in ("add", "sub"):
+            # A sum of exponentials may be one function.
+            made = self.forms.of(term)
+            return None if made is None or made.factors == ((term, 1),) else self.written(made)
         if not self.forms.is_product(term):
             return None
         product = self.forms.of(term)

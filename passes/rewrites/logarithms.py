@@ -1,6 +1,7 @@
 """Logarithms of products and of sums of exponentials, before a derivative.
 
     log(exp(x) * y)                         is  x + log(y)
+    log(1 / y)                              is  -log(y)
     c[i] + log(sum{k} (exp(e - c[i])))      is  logsumexp{k} (e)
 
 The sum, and each of its exponentials, may be a tensor of its own that nothing else reads. What overflows or
@@ -61,9 +62,9 @@ class Logarithms:
 
     def of_product(self, term: Apply) -> tuple[Term, PowerProduct] | None:
         """The logarithm of a product as a sum of exponents and the rest of the product; None without such."""
-        if term.function != "log" or not is_factored(term.operands[0]):
+        if term.function != "log":
             return None
-        product = self.forms.of(term.operands[0])
+        product = self.forms.of(self.seen(term.operands[0]))
         if product is None:
             return None
         algebra, exponents, rest = self.algebra, list[Term](), list[tuple[Term, Fraction]]()
@@ -72,7 +73,27 @@ class Logarithms:
                 exponents.append(algebra.mul(algebra.const(int(a)), base.operands[0]))
             else:
                 rest.append((base, a))
-        return (reduce(algebra.add, exponents), replace(product, factors=tuple(rest))) if exponents else None
+        is_inverse = product.scale == 1 and [a for _, a in rest] == [-1]
+        if not exponents and not is_inverse:
+            return None
+        return reduce(algebra.add, exponents, algebra.zero), replace(product, factors=tuple(rest))
+
+    def seen(self, term: Term) -> Term:
+        """A product with what its factors are that are elements of tensors of products and exponentials."""
+        if isinstance(term, Apply) and is_factored(term):
+            return self.terms.rebuild(term, list(map(self.seen, term.operands)))
+        held = self.made.get(term.tensor) if isinstance(term, Read) else None
+        if (
+            not isinstance(term, Read)
+            or held is None
+            or held.order is not None
+            or held.body.type != held.type
+        ):
+            return term
+        body = held.body
+        if not isinstance(body, Apply) or not (is_factored(body) or body.function == "exp"):
+            return term
+        return self.seen(self.terms.substitute(body, held.at(term.indices)))
 
     def of_sum(self, node: Apply) -> Term | None:
         """A sum of which one part is the logarithm of a sum of exponentials that another makes smaller."""

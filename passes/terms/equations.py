@@ -9,7 +9,7 @@ sides of each line in high precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -25,7 +25,7 @@ Condition = Callable[[Fraction, Fraction, Mapping[str, ValueInterval]], bool]
 Operands = Mapping[str, Term]
 """What x and y are."""
 
-HALF = Fraction(1, 2)
+ONE, HALF = Fraction(1), Fraction(1, 2)
 
 
 def is_whole(a: Fraction) -> bool:
@@ -96,10 +96,11 @@ class PowerEquation:
 
 @dataclass(frozen=True)
 class PairEquation:
-    """A line: the product of two texts over x is a third, and so are their powers."""
+    """A line: the product of two texts over x, one to the power of `times`, is a third, and so are powers."""
 
     left: tuple[str, str]
     right: str
+    times: Fraction = ONE
 
     def match(self, algebra: Algebra, first: Term, second: Term) -> Term | None:
         """What the product of two terms is."""
@@ -139,13 +140,13 @@ def _over(algebra: Algebra, text: Term, operands: Operands) -> Term:
             return operands[name]
         case Apply(function="neg", operands=(inner,)):
             return algebra.neg(_over(algebra, inner, operands))
+        case Apply(function="mul", operands=(x, y)):
+            return algebra.mul(*(_over(algebra, t, operands) for t in (x, y)))
         case Apply(function=function, operands=below):
             return algebra.apply(function, *(_over(algebra, t, operands) for t in below))
         case _:
             return text if not isinstance(text, Const) else algebra.const(text.value)
 
-
-ONE = Fraction(1)
 
 #: `left**a = right[0]**(a*k) * …`, and where.
 EQUATIONS = (
@@ -157,11 +158,21 @@ EQUATIONS = (
     PowerEquation("abs(x)", (("x", ONE),), even),
     PowerEquation("exp(x)", (("exp(-x)", -ONE),), divides),
     PowerEquation("1 + exp(x)", (("sigmoid(-x)", -ONE),), divides),
+    PowerEquation("exp(x) + exp(-x)", (("2", ONE), ("cosh(x)", ONE)), whole),
+    PowerEquation("exp(x) - exp(-x)", (("2", ONE), ("sinh(x)", ONE)), whole),
 )
-BY_FUNCTION = {equation.function: equation for equation in EQUATIONS}
+BY_FUNCTION: Mapping[str, Sequence[PowerEquation]] = {
+    function: tuple(equation for equation in EQUATIONS if equation.function == function)
+    for function in dict.fromkeys(equation.function for equation in EQUATIONS)
+}
 
-#: `left[0]**a * left[1]**a = right**a`.
-PAIRS = (PairEquation(("exp(x)", "sigmoid(-x)"), "sigmoid(x)"),)
+#: `left[0]**a * left[1]**(a*k) = right**a`.
+PAIRS = (
+    PairEquation(("exp(x)", "sigmoid(-x)"), "sigmoid(x)"),
+    PairEquation(("exp(x) - 1", "sigmoid(-x)"), "tanh(0.5*x)"),
+    PairEquation(("1 - exp(-x)", "sigmoid(x)"), "tanh(0.5*x)"),
+    PairEquation(("sinh(x)", "cosh(x)"), "tanh(x)", -ONE),
+)
 
 
 def joins(a: Fraction, b: Fraction, x: ValueInterval) -> bool:

@@ -74,6 +74,7 @@ class PowerForms:
                 if number is None:
                     return None
                 scale *= number
+                self.has_joined |= a < 0
                 continue
             parts = list(self.parts(node, a))
             if parts:
@@ -94,8 +95,7 @@ class PowerForms:
 
     def parts(self, node: Term, a: Fraction) -> Iterator[tuple[Term, Fraction]]:
         """What a factor with an exponent is made of; nothing of one that is a base."""
-        equation = BY_FUNCTION.get(node.function) if isinstance(node, Apply) else None
-        if equation is None or not isinstance(node, Apply):
+        if not isinstance(node, Apply) or node.function not in BY_FUNCTION:
             return
         if node.function in _EXPONENTIAL and not (self.collects and node.free >= self.free):
             return
@@ -106,9 +106,11 @@ class PowerForms:
         if b is None:
             return
         self.has_joined |= node.function == "pow" and is_factored(node.operands[0])
-        operands = equation.match(node)
-        if operands and equation.holds(a, b, {name: self.values(t) for name, t in operands.items()}):
-            yield from equation.factors(self.algebra, operands, a, b)
+        for equation in BY_FUNCTION[node.function]:
+            operands = equation.match(node)
+            if operands and equation.holds(a, b, {name: self.values(t) for name, t in operands.items()}):
+                yield from equation.factors(self.algebra, operands, a, b)
+                return
 
     def is_row(self, node: Apply, a: Fraction) -> bool:
         """Whether a divisor has factors over different indices, or a number."""
@@ -134,7 +136,7 @@ class PowerForms:
     def pair(self, found: list[tuple[Term, Fraction]]) -> None:
         """Make one power of two that are one."""
         for equation, (x, a), (y, b) in product(PAIRS, found, found) if self.collects else ():
-            made = equation.match(self.algebra, x, y) if a == b else None
+            made = equation.match(self.algebra, x, y) if a * equation.times == b else None
             if made is not None:
                 found[:] = [power for power in found if power not in ((x, a), (y, b))]
                 self.join(found, made, a)
@@ -168,7 +170,7 @@ def is_factored(term: Term) -> bool:
     return exponent(term) is not None if term.function == "pow" else term.function in _FACTORED
 
 
-_EXPONENTIAL = frozenset(("exp", "add"))
+_EXPONENTIAL = frozenset(("exp", "add", "sub"))
 _FACTORED = frozenset(BY_FUNCTION) - {*_EXPONENTIAL, "pow"}
 
 

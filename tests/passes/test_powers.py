@@ -40,6 +40,8 @@ class _Precise:
                 return -x[0]
             case "add":
                 return x[0] + x[1]
+            case "sub":
+                return x[0] - x[1]
             case "abs":
                 return abs(x[0])
             case "sigmoid":
@@ -105,7 +107,7 @@ def test_both_sides_of_a_pair(equation: PairEquation) -> None:
             first, second, both = (
                 evaluate(t, {"x": x}, _Precise()) for t in (*equation.left, equation.right)
             )
-            assert abs(first * second - both) <= both * 1e-40
+            assert abs(first * power(second, equation.times) - both) <= abs(both) * 1e-40
 
 
 def test_powers_that_join() -> None:
