@@ -14,7 +14,18 @@ from fractions import Fraction
 from functools import reduce
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, Read, Term, operands, reachable, tensors_read
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Guard,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    operands,
+    reachable,
+    tensors_read,
+)
 from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.rewrites.logarithms import Logarithms
 from tadc.passes.rewrites.written_powers import discrete_terms
@@ -51,7 +62,7 @@ class _Collected:
         self.logarithms = Logarithms(program, self.forms)
         self.kept = set(discrete_terms(program))
         self.in_steps = tensors_read([d.body for d in program.definitions if d.order is not None])
-        self.whole = self.read_whole()
+        self.whole, self.once = self.read_whole(), self.read_once()
         terms = reachable([d.body for d in program.definitions])
         self.asked = {t.tensor for t in terms if isinstance(t, Read) and t.number in self.kept}
 
@@ -60,12 +71,42 @@ class _Collected:
         body = self.visit(definition.body)
         made = definition if body is definition.body else replace(definition, body=body)
         self.logarithms.made[made.name] = made
+        if made.name in self.once and self.has_no_own_sum(made):
+            self.powers[made.name] = made
+            return [made]
         power = self.power_of(made)
         if power is None:
             return [made]
         base, whole = power
         self.powers[made.name] = replace(made, body=whole)
         return [base] if base else [made]
+
+    def has_no_own_sum(self, definition: Definition) -> bool:
+        """Whether a definition may stand where it is read: each of its reductions has fewer indices."""
+        if definition.is_output or definition.order is not None or definition.body.type != definition.type:
+            return False
+        if isinstance(definition.body, Read) or definition.name in self.in_steps | self.asked:
+            return False
+        own = frozenset(definition.indices)
+        return all(t.free < own for t in reachable([definition.body]) if isinstance(t, Reduce))
+
+    def read_once(self) -> set[str]:
+        """The tensors of which each element is read once, by one term, and not under a choice."""
+        found: dict[str, bool] = {}
+        for definition in self.program.definitions:
+            stack: list[tuple[Term, frozenset[str]]] = [(definition.body, frozenset(definition.indices))]
+            while stack:
+                term, around = stack.pop()
+                if isinstance(term, Reduce):
+                    around |= set(term.binders)
+                if isinstance(term, Read):
+                    is_all = _is_plain(term) and term.free == around
+                    found[term.tensor] = is_all and term.tensor not in found
+                elif isinstance(term, Guard | Select):
+                    found |= dict.fromkeys(tensors_read([term]), False)
+                else:
+                    stack += [(below, around) for below in operands(term)]
+        return {name for name, is_once in found.items() if is_once}
 
     def power_of(self, definition: Definition) -> tuple[Definition | None, Term] | None:
         """A definition that is a power of something positive: that of the base, if it is no element, and the
