@@ -26,6 +26,7 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
+from tadc.lattice.affine import Affine
 from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.rewrites.logarithms import Logarithms
 from tadc.passes.rewrites.written_powers import discrete_terms
@@ -71,11 +72,10 @@ class _Collected:
         body = self.visit(definition.body)
         made = definition if body is definition.body else replace(definition, body=body)
         self.logarithms.made[made.name] = made
-        if made.name in self.once and self.has_no_own_sum(made):
-            self.powers[made.name] = made
-            return [made]
         power = self.power_of(made)
         if power is None:
+            if made.name in self.once and self.has_no_own_sum(made):
+                self.powers[made.name] = made
             return [made]
         base, whole = power
         self.powers[made.name] = replace(made, body=whole)
@@ -91,7 +91,7 @@ class _Collected:
         return all(t.free < own for t in reachable([definition.body]) if isinstance(t, Reduce))
 
     def read_once(self) -> set[str]:
-        """The tensors of which each element is read once, by one term, and not under a choice."""
+        """The tensors of which each element is read once, by one term, and not under a choice or compared."""
         found: dict[str, bool] = {}
         for definition in self.program.definitions:
             stack: list[tuple[Term, frozenset[str]]] = [(definition.body, frozenset(definition.indices))]
@@ -100,9 +100,12 @@ class _Collected:
                 if isinstance(term, Reduce):
                     around |= set(term.binders)
                 if isinstance(term, Read):
-                    is_all = _is_plain(term) and term.free == around
+                    names = {
+                        name for form in term.indices for name in form.variables if form == Affine.var(name)
+                    }
+                    is_all = len(names) == len(term.indices) and names == around
                     found[term.tensor] = is_all and term.tensor not in found
-                elif isinstance(term, Guard | Select):
+                elif isinstance(term, Guard | Select) or getattr(term, "kind", "sum") != "sum":
                     found |= dict.fromkeys(tensors_read([term]), False)
                 else:
                     stack += [(below, around) for below in operands(term)]

@@ -6,8 +6,9 @@
     with m[i] = max{k} (x[i, k]), 0 where that is infinite, s[i] = sum{k} (exp(x[i, k] - m[i]))
 and l[i] = logsumexp{k} (x[i, k])
 
-so that each exponential is computed once. Where the elements are infinite both sides are the same, and where
-the sum is not near 1 the right one is rounded less.
+so that each exponential is computed once, where a tensor of them is no larger than an argument or stays near.
+Where the elements are infinite both sides are the same, and where the sum is not near 1 the right one is
+rounded less.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from tadc.frontend.extents import is_static
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, Read, Reduce, Select, Term, index_forms, reachable
+from tadc.frontend.terms import Apply, Const, Read, Reduce, Select, Term, index_forms, reachable, tensors_read
 from tadc.lattice.affine import Affine
 from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.alike import number_of
 from tadc.passes.terms.collect import added, addends
+from tadc.passes.terms.costs import CACHED_BYTES, bytes_of
 from tadc.passes.terms.products import product_of
 from tadc.passes.terms.term_rewriter import with_sums_open
 
@@ -51,6 +54,7 @@ class _Shares:
     def __post_init__(self) -> None:
         self.terms = self.program.terms
         self.algebra = Algebra(self.terms)
+        self.computed = {d.name: d for d in self.program.definitions}
         self.held: Mapping[str, Definition] = {
             d.name: d for d in self.program.definitions if d.order is None and _is_logsumexp(d.body)
         }
@@ -68,7 +72,7 @@ class _Shares:
             if not is_negative or total is None:
                 continue
             x = added(self.algebra, [*parts[:place], *parts[place + 1 :]])
-            if self.is_element(x, total):
+            if x.free >= total.free and self.is_element(x, total) and self.is_near(x):
                 self.opened.add(number_of(self.terms, total, self.numbers))
                 shift, exponentials = self.parts(total)
                 return self.algebra.div(self.exponential(x, shift), exponentials)
@@ -121,6 +125,11 @@ class _Shares:
                 found.update({name: here for name in names if form == Affine.var(name)})
             stack += zip(one.below, other.below, strict=False)
         return found.keys() == {*names} and self.terms.substitute(body, found) is x
+
+    def is_near(self, x: Term) -> bool:
+        """Whether a tensor of exponentials would be as large as an argument, or stay in the caches."""
+        computed = [self.computed[name] for name in tensors_read([x]) if name in self.computed]
+        return all(is_static(d.shape) and bytes_of(d.shape, d.type) < CACHED_BYTES for d in computed)
 
     def parts(self, total: Reduce) -> tuple[Term, Term]:
         """What the exponents of a sum of exponentials are made smaller by, and the sum of these."""
