@@ -16,7 +16,6 @@ from functools import reduce
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
-    Const,
     Guard,
     Read,
     Reduce,
@@ -31,6 +30,7 @@ from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.rewrites.logarithms import Logarithms
 from tadc.passes.rewrites.written_powers import discrete_terms
 from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.costs import LONGEST
 from tadc.passes.terms.equations import HALF, is_whole
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.powers import PowerForms, PowerProduct, exponent, is_factored
@@ -82,13 +82,13 @@ class _Collected:
         return [base] if base else [made]
 
     def has_no_own_sum(self, definition: Definition) -> bool:
-        """Whether a definition may stand where it is read: each of its reductions has fewer indices."""
+        """Whether a short definition may stand where it is read: each of its reductions has fewer indices."""
         if definition.is_output or definition.order is not None or definition.body.type != definition.type:
             return False
         if isinstance(definition.body, Read) or definition.name in self.in_steps | self.asked:
             return False
-        own = frozenset(definition.indices)
-        return all(t.free < own for t in reachable([definition.body]) if isinstance(t, Reduce))
+        own, terms = frozenset(definition.indices), list(reachable([definition.body]))
+        return len(terms) <= LONGEST and all(t.free < own for t in terms if isinstance(t, Reduce))
 
     def read_once(self) -> set[str]:
         """The tensors of which each element is read once, by one term, and not under a choice or compared."""
@@ -263,7 +263,7 @@ def is_divided(term: Term) -> bool:
             case Apply(function="mul" | "neg", operands=factors):
                 stack += factors
             case Apply(function="div", operands=(over, under)):
-                if not isinstance(under, Const):
+                if under.type is not None:
                     return True
                 stack.append(over)
             case Apply(function="pow") as power if (exponent(power) or 0) < 0:
