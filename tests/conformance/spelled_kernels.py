@@ -102,6 +102,17 @@ def _yukawa(x: Array, q: Array) -> Array:
     return (q[:, None] * q * jnp.exp(-r) / r).sum()
 
 
+def _huber(r: Array) -> Array:
+    return jnp.where(abs(r) <= 1, r**2 / 2, abs(r) - 0.5)
+
+
+def _blur(x: Array, s: Array) -> Array:
+    w = jnp.exp(-((jnp.arange(5) - 2.0) ** 2) / (2 * s**2))
+    w = w / w.sum()
+    n, m = x.shape[0] - 4, x.shape[1] - 4
+    return sum((w[p] * w[q] * x[p : p + n, q : q + m] for p in range(5) for q in range(5)), jnp.zeros((n, m)))
+
+
 _X3 = "x: f64[N, 3]"
 _XM = "x: f64[N, M]"
 _X = "x: f64[N]"
@@ -322,6 +333,68 @@ KERNELS = (
         let e[i: N, j: M] = exp(s[i, j] - max{l} (s[i, l]))
         let p[i: N, j: M] = e[i, j]/sum{l} (e[i, l])
         o[i, d] = sum{j} (p[i, j]*v[j, d])""")),
+    Kernel("huber", "N=10000", lambda x, y: _huber(x - y).sum(), f"{_X}; y: f64[N]", (
+        """let r[i: N] = x[i] - y[i]
+        l = sum{i} (select(abs(r[i]) <= 1, r[i]**2/2, abs(r[i]) - 1/2))""",
+        "l = sum{i} (select(abs(x[i] - y[i]) <= 1, 0.5*(x[i] - y[i])*(x[i] - y[i]), abs(x[i] - y[i]) - 0.5))",
+        """let a[i: N] = abs(y[i] - x[i])
+        l = sum{i} (select(a[i] <= 1, 0.5*a[i]**2, a[i] - 0.5))""")),
+    Kernel("blur", "N=60 M=60", _blur, "x: f64[N + 4, M + 4]; s: f64", (
+        """let w[k: 5] = exp(-(k - 2)**2/(2*s**2))
+        f[i: N, j: M] = sum{p, q} (w[p]*w[q]*x[i + p, j + q])/sum{p, q} (w[p]*w[q])""",
+        """let w[k: 5] = exp(-(k - 2)*(k - 2)/(2*s*s))
+        let v[k: 5] = w[k]/sum{l} (w[l])
+        let r[i: N + 4, j: M] = sum{q} (v[q]*x[i, j + q])
+        f[i: N, j] = sum{p} (v[p]*r[i + p, j])""",
+        """let w[k: 5] = exp(-0.5*((k - 2)/s)**2)
+        let z = sum{k} (w[k])
+        f[i: N, j: M] = sum{p} (w[p]/z*sum{q} (w[q]/z*x[i + p, j + q]))"""), 0.3),
+    Kernel("contrastive", "N=100 D=16",
+           lambda x, y: -jnp.diag(jax.nn.log_softmax(x @ y.T / 0.1, 1)).mean(),
+           "x: f64[N, D]; y: f64[N, D]", (
+        """let s[i: N, j: N] = sum{d} (x[i, d]*y[j, d])/0.1
+        l = -sum{i} (log(exp(s[i, i])/sum{j} (exp(s[i, j]))))/N""",
+        """let s[i: N, j: N] = 10*sum{d} (x[i, d]*y[j, d])
+        l = sum{i} (logsumexp{j} (s[i, j]) - s[i, i])/N""",
+        """let s[i: N, j: N] = sum{d} (x[i, d]*y[j, d])/0.1
+        let m[i: N] = max{j} (s[i, j])
+        l = 1/N*sum{i} (m[i] + log(sum{j} (exp(s[i, j] - m[i]))) - s[i, i])""")),
+    Kernel("binary cross entropy", "N=10000",
+           lambda x, y: -(y * jax.nn.log_sigmoid(x) + (1 - y) * jax.nn.log_sigmoid(-x)).sum(),
+           f"{_X}; y: f64[N]", (
+        """let p[i: N] = 1/(1 + exp(-x[i]))
+        l = -sum{i} (y[i]*log(p[i]) + (1 - y[i])*log(1 - p[i]))""",
+        "l = -sum{i} (y[i]*log(sigmoid(x[i])) + (1 - y[i])*log(1 - sigmoid(x[i])))",
+        """let e[i: N] = exp(-x[i])
+        let p[i: N] = 1/(1 + e[i])
+        l = -sum{i} (log(1 - p[i]) + y[i]*(log(p[i]) - log(1 - p[i])))""")),
+    Kernel("cosine loss", "N=300 D=16", lambda x, y: (1 - jnp.diag(_cosine(x, y))).sum(),
+           "x: f64[N, D]; y: f64[N, D]", (
+        """l = sum{i} (1 - sum{d} (x[i, d]*y[i, d])
+            /(sqrt(sum{d} (x[i, d]**2))*sqrt(sum{d} (y[i, d]**2))))""",
+        """let a[i: N] = sum{d} (x[i, d]*x[i, d])
+        let b[i: N] = sum{d} (y[i, d]*y[i, d])
+        l = N - sum{i} (sum{d} (x[i, d]*y[i, d])/sqrt(a[i]*b[i]))""",
+        """let u[i: N, d: D] = x[i, d]/sqrt(sum{e} (x[i, e]**2))
+        let v[i: N, d: D] = y[i, d]/sqrt(sum{e} (y[i, e]**2))
+        l = sum{i} (1 - sum{d} (u[i, d]*v[i, d]))""")),
+    Kernel("hyperbolic tangent", "N=10000", jnp.tanh, _X, (
+        "f[i] = (exp(x[i]) - exp(-x[i]))/(exp(x[i]) + exp(-x[i]))",
+        "f[i] = (exp(2*x[i]) - 1)/(exp(2*x[i]) + 1)", "f[i] = tanh(x[i])")),
+    Kernel("gaussian likelihood", "N=5000",
+           lambda m, s, y: (jnp.log(s) + ((y - m) / s) ** 2 / 2).sum(), "m: f64[N]; s: f64[N]; y: f64[N]", (
+        "l = sum{i} (log(s[i]) + (y[i] - m[i])**2/(2*s[i]**2))",
+        """let z[i: N] = (y[i] - m[i])/s[i]
+        l = sum{i} (0.5*z[i]*z[i] + log(s[i]))""",
+        """let p[i: N] = 1/s[i]
+        l = sum{i} (0.5*((m[i] - y[i])*p[i])**2 - log(p[i]))"""), 0.3),
+    Kernel("logistic regression", "N=300 D=20",
+           lambda x, w, y: jnp.log1p(jnp.exp(-y * (x @ w))).sum(), "x: f64[N, D]; w: f64[D]; y: f64[N]", (
+        "l = sum{i} (log(1 + exp(-y[i]*sum{d} (x[i, d]*w[d]))))",
+        """let z[i: N] = sum{d} (x[i, d]*w[d])
+        l = sum{i} (log1p(exp(-(y[i]*z[i]))))""",
+        """let z[i: N] = sum{d} (w[d]*x[i, d])
+        l = -sum{i} (log(1/(1 + exp(-y[i]*z[i]))))""")),
 )  # fmt: skip
 
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
