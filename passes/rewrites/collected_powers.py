@@ -100,10 +100,8 @@ class _Collected:
                 if isinstance(term, Reduce):
                     around |= set(term.binders)
                 if isinstance(term, Read):
-                    names = {
-                        name for form in term.indices for name in form.variables if form == Affine.var(name)
-                    }
-                    is_all = len(names) == len(term.indices) and names == around
+                    names = [name for f in term.indices for name in f.variables if f == Affine.var(name)]
+                    is_all = len(names) == len(term.indices) == len(around) and around == frozenset(names)
                     found[term.tensor] = is_all and term.tensor not in found
                 elif isinstance(term, Guard | Select) or getattr(term, "kind", "sum") != "sum":
                     found |= dict.fromkeys(tensors_read([term]), False)
