@@ -169,6 +169,11 @@ SWITCHES = [
     ),
     Switch("joined sums", "sums of sums are one sum", {"catalogue:join_nested_sums": _unchanged}),
     Switch(
+        "log products",
+        "exponentials of sums in sums are products of fewer exponentials",
+        {"catalogue:with_log_products": _unchanged},
+    ),
+    Switch(
         "lifted sums",
         "sums under conditions are computed for all elements",
         {"maps.fuse:with_lifted_folds": _unchanged},

@@ -19,3 +19,13 @@ ONE_ROUNDING = "math.fma"
 #: `arith.cmpf` predicates of relations: ordered, but for `!=`, as in NumPy.
 PREDICATES: dict[str, int] = {"=": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}
 RELATION_OF: dict[int, str] = {number: relation for relation, number in PREDICATES.items()}
+
+
+def opposite(relation: str) -> str:
+    """The function that holds where a relation does not, NaN included."""
+    number = _BOTH - PREDICATES[relation]
+    return RELATION_OF.get(number, f"cmpf {number}")
+
+
+_BOTH = 14
+"""What the predicates of a relation and of its opposite add up to."""

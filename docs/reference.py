@@ -42,6 +42,7 @@ EXAMPLES = {
     "tad-materialize": "product.tad",
     "tad-collect-powers": "positive.tad",
     "tad-factor": "invariant.tad",
+    "tad-log-products": "product.tad",
     "tad-drop-zeros": "variance.mlir",
     "tad-recompute": "pairs.tad",
     "tad-specialise": "sizes.tad",

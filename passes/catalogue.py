@@ -46,6 +46,7 @@ from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
 from tadc.passes.rewrites.exponential_shares import with_exponential_shares
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.index_powers import powers_as_products
+from tadc.passes.rewrites.log_products import with_log_products
 from tadc.passes.rewrites.long_fibres import PART, cut_fibres
 from tadc.passes.rewrites.materialise import MODES, stored_for_derivative, stored_for_values
 from tadc.passes.rewrites.nested_sums import join_nested_sums
@@ -237,6 +238,13 @@ Factor = pass_of(
         with_written_powers(with_exponential_shares(program)) if values else program, values
     ),
     values=flag_option("no derivative follows"),
+)
+
+LogProducts = pass_of(
+    "tad-log-products",
+    "exponentials of sums in sums are products of fewer exponentials, where these are in a safe range",
+    lambda program, limit: with_log_products(program, most(limit)),
+    limit=number_option(-1, ROOM),
 )
 
 DropZeros = pass_of(

@@ -136,7 +136,7 @@ class Renaming:
                 names = tuple(map(self.index, indices))
                 made = replace(value, indices=names, rows=self.rows(rows), body=self.block(body))
                 made = replace(made, parts=tuple(map(self.rows, value.parts)))
-                return replace(made, first=tuple(map(self.name, value.first)))
+                return replace(made, first=tuple(map(self.name, value.first)), when=self.name(value.when))
 
 
 def with_arrays(form: Affine, names: Mapping[str, str]) -> Affine:
@@ -160,6 +160,8 @@ def used_by(value: Value) -> Iterator[str]:
     """The names that a value uses, those that its own blocks make included."""
     if isinstance(value, Applied | Fold):
         yield from value.operands if isinstance(value, Applied) else value.first
+        if isinstance(value, Fold) and value.when:
+            yield value.when
     for block in blocks_of(value):
         yield from uses(block)
 

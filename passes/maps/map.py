@@ -100,6 +100,8 @@ class Fold:
     in the first part, then for those in the second, …, and the results carry on.
 
     It goes on from the values `first`, one for each result, else from that of the reduction over no point.
+    Nothing uses its results where the condition `when` does not hold, if it has one: its loops may be left
+    out there.
     """
 
     kind: str
@@ -112,6 +114,7 @@ class Fold:
     together: int = 0
     parts: tuple[Domain, ...] = ()
     first: tuple[str, ...] = ()
+    when: str = ""
 
     def over(self, indices: tuple[str, ...], rows: Domain, body: Block) -> Fold:
         """The fold over other indices."""

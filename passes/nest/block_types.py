@@ -75,6 +75,8 @@ class _TypeWalk:
                 if first and not (is_plain and [types.get(name) for name in first] == [type] * count):
                     label = f"it goes on from other than {count} values of type {type}, or in lockstep"
                     yield Mistake(let, label, "write `from` and a value above for each result of a plain one")
+                if value.when and types.get(value.when) != "i1":
+                    yield Mistake(let, f"`{value.when}` is no condition", "compare two values above")
                 inside = yield from self.block(body, types, let)
                 yield from self.given(let, body, inside, max(len(let.names), 1))
             case _:

@@ -148,7 +148,19 @@ class FoldLoops:
             s = Scalars(low, context.point, self.type)
             first = [self.joining(s, name, copy) for name, copy in given]
         outside = {each.name: getattr(context, each.name) for each in fields(LockstepContext)}
-        return self.entered(self.nest.levels, first, Inside(**outside))
+        here = Inside(**outside)
+        if not self.value.when or any(fold.loop == "thread" for fold in self.value.body.folds()):
+            return self.entered(self.nest.levels, first, here)
+        names = self.body.names(self.value.when, context)
+        wanted = [self.body.value(self.value.when, copy) for copy in self.body.tile.points(names)]
+        active = self.body.lanes.any(wanted, context.point)
+        return low.choose(
+            active,
+            [self.type] * len(first),
+            lambda inside: self.entered(self.nest.levels, first, here.moved(inside)),
+            lambda inside: first,
+            context.point,
+        )
 
     def entered(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """The loops over some levels, where the points are in the set at all."""

@@ -90,7 +90,8 @@ PATTERNS: dict[type, str] = {
     Load: "{tensor:tensor}[{at}][[ along {along}]]",
     Choice: "if {rows} {then} else {otherwise}",
     Fold: "{kind:reduction}[[ {indices:bound=}]][[ {loop:in lockstep=seq}]][[ by {together}]][[ warp {warp}]]"
-    "[[ where {rows@indices=}]][[ parts {parts@indices}]][[ from {first:all used}]] {body}",
+    "[[ where {rows@indices=}]][[ parts {parts@indices}]][[ from {first:all used}]]"
+    "[[ when {when:used}]] {body}",
     Ask: "prefetch {tensor:tensor}[{at}][[ every {every}]]",
 }
 

@@ -13,6 +13,7 @@ from tadc.passes.nest.late_terms import with_late_terms
 from tadc.passes.nest.loop_bounds import around
 from tadc.passes.nest.nest import At, Body, Compute, Nest, Store
 from tadc.passes.nest.point_loops import loops_in_order
+from tadc.passes.nest.rare_folds import with_rare_folds
 from tadc.passes.terms.costs import WRITTEN_OUT
 
 MOST_NAMED = WRITTEN_OUT
@@ -30,7 +31,7 @@ def plain_nest(function: MapFunction, map: Map) -> Nest:
     Tensors are those that the map reads, as the function names them, then those that it computes. Raises
     Unbounded or EliminationLimit where the order of a recurrence gives no loops.
     """
-    map, made = with_late_terms(map), map.names
+    map, made = with_rare_folds(with_late_terms(map)), map.names
     used = {*index_arrays(map.body), *map.read} - set(made)
     read = tuple(tensor for name, tensor in function.tensors().items() if name in used)
     at = tuple(Affine.var(index) for index in map.indices)

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 
+from tadc.dialect.scalar_ops import opposite
 from tadc.frontend.dtypes import DTYPES
 from tadc.frontend.float_functions import HOLDS, float_function, greater, lesser
 from tadc.frontend.formula_values import OPERANDS, by_squaring, evaluate
@@ -44,10 +45,15 @@ def _unordered(x: Scalar, y: Scalar) -> bool:
     return math.isnan(x) or math.isnan(y)
 
 
+def _negated(holds: Callable[[Scalar, Scalar], bool]) -> Callable[[Scalar, Scalar], bool]:
+    return lambda x, y: not holds(x, y)
+
+
 _OPERATORS = {"div": "truediv", "arith.andi": "and_", "arith.ori": "or_", "arith.xori": "xor"}
 
 _WRITTEN: dict[str, Callable[..., Scalar]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
+    **{opposite(relation): _negated(holds) for relation, holds in HOLDS.items()},
     **HOLDS,
     **{name: getattr(operator, of) for name, of in _OPERATORS.items()},
     "mod": np.mod,

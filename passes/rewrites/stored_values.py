@@ -64,6 +64,7 @@ from tadc.passes.terms.costs import (
     width,
 )
 from tadc.passes.terms.element_terms import has_fibres, leaves_out_several
+from tadc.passes.terms.fallbacks import is_fallback
 from tadc.passes.terms.inspected_arrays import Arrays
 from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
@@ -273,7 +274,7 @@ class Look:
                 self.note(key, term, definition, place)
 
     def evaluated(self) -> Iterator[tuple[int, int, Term]]:
-        """The terms of each definition, by number, once a place."""
+        """The terms of each definition, by number, once a place, but for those that are seldom needed."""
         for number, definition in enumerate(self.program.definitions):
             places, seen, stack = self.places[number], set[tuple[int, int]](), [(0, definition.body)]
             while stack:
@@ -281,7 +282,8 @@ class Look:
                 if (at, term.number) in seen or isinstance(term, Const) or not self.holds(term):
                     continue
                 seen.add((at, term.number))
-                stack += places.below(at, term)
+                below = list(places.below(at, term))
+                stack += below[:-1] if is_fallback(term) else below
                 yield number, at, term
                 if inverse := self.inverse(number, at, term):
                     yield number, at, inverse

@@ -292,6 +292,8 @@ class Accesses:
 
     def fold(self, values: tuple[str, ...], fold: Fold, loop: Loop) -> frozenset[str]:
         """Take in a reduction; what its result depends on."""
+        if fold.when:
+            return self.union([fold.when])
         binders = fold.indices
         rows = tuple(Constraint(self.form(row.form), row.equality) for row in fold.rows)
         self.ranges |= ranges_within(binders, rows, self.ranges, self.known)

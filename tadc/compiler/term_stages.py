@@ -96,6 +96,7 @@ def hoist(state: Compilation) -> None:
         ElementValues,
         Factor,
         Fibres,
+        LogProducts,
         OtherFactors,
         PackLookups,
         Recompute,
@@ -122,5 +123,5 @@ def hoist(state: Compilation) -> None:
     if state.form is not before:
         state.rewrite(Factor(values=True))
     recompute.before = known | state.names()
-    state.rewrite(tensors(options, values=True), PackLookups(), recompute)
+    state.rewrite(LogProducts(limit), tensors(options, values=True), PackLookups(), recompute)
     state.decisions.check_inlined(known | state.names())

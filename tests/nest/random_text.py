@@ -164,7 +164,7 @@ class _Maker:
         body, parts = self.block(depth - 1), tuple(self.rows() for _ in range(rng.choice((0, 0, 2, 3))))
         return self.made(
             Fold, kind=kind, indices=indices, rows=rows, body=body, type=type, loop=loop,
-            parts=parts, first=first,
+            parts=parts, first=first, when=rng.choice(["", *self.above]),
         )  # fmt: skip
 
     def block(self, depth: int) -> Block:
