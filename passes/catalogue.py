@@ -243,8 +243,9 @@ Factor = pass_of(
 LogProducts = pass_of(
     "tad-log-products",
     "exponentials of sums in sums are products of fewer exponentials, where these are in a safe range",
-    lambda program, limit: with_log_products(program, most(limit)),
+    lambda program, limit, sums: with_log_products(program, most(limit), sums=sums),
     limit=number_option(-1, ROOM),
+    sums=flag_option("in sums with exponentials too, not in logsumexps alone"),
 )
 
 DropZeros = pass_of(

@@ -46,11 +46,12 @@ LEAST = {"f32": -1e30, "f64": -1e300}
 """In the place of a maximum of minus infinities."""
 
 
-def with_log_products(program: Program, limit: int | None) -> Program:
-    """The program with products of exponentials, where no derivative follows."""
+def with_log_products(program: Program, limit: int | None, *, sums: bool = True) -> Program:
+    """The program with products of exponentials, where no derivative follows: in `sums` too, or in logsumexps
+    alone."""
     mover = Mover(program, Names(program), limit=limit, strict=False)
     costs = Costs(frozenset(program.sizes))
-    for walk in (_LogWalk, _SumWalk):
+    for walk in (_LogWalk, _SumWalk) if sums else (_LogWalk,):
         known: dict[int, bool] = {}
         if not any(holds(d.body, known, walk.is_candidate) for d in program.definitions):
             continue

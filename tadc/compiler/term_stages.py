@@ -117,11 +117,12 @@ def hoist(state: Compilation) -> None:
         state.rewrite(recompute, PackLookups())
         return
     collect = [] if options.differentiates else [CollectPowers()]
-    state.rewrite(*collect, Factor(values=True))
+    # Before a logsumexp is written by the shares of its terms.
+    state.rewrite(LogProducts(limit), *collect, Factor(values=True))
     known, before = state.names(), state.form
     state.rewrite(recompute)
     if state.form is not before:
         state.rewrite(Factor(values=True))
     recompute.before = known | state.names()
-    state.rewrite(LogProducts(limit), tensors(options, values=True), PackLookups(), recompute)
+    state.rewrite(LogProducts(limit, sums=True), tensors(options, values=True), PackLookups(), recompute)
     state.decisions.check_inlined(known | state.names())

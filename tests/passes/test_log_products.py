@@ -140,3 +140,10 @@ def _close(made: Any, wanted: Any, error: float) -> None:
     np.testing.assert_array_equal(made[~is_finite], wanted[~is_finite])
     largest = np.abs(wanted[is_finite]).max(initial=1)
     np.testing.assert_allclose(made[is_finite], wanted[is_finite], rtol=0, atol=error * largest)
+
+
+def test_gradients_store_no_exponential_of_all_indices() -> None:
+    f = tadc.function(CASES["product"][0].replace("T[", "f64["))
+    text = tadc.vjp(f).lower().as_text("hoist")
+    assert "tensor<24x20x18" not in text
+    assert "tensor<24x18x20" not in text
