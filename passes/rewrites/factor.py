@@ -304,17 +304,14 @@ class _Factoring:
         return self.guarded(s, outside, outside.term(self.algebra, made), facts)
 
     def repeated(self, s: _OpenedSum, facts: Domain) -> Term | None:
-        """The sum of what some indices do not change, as a product with how often it is added."""
+        """The sum of what some indices do not change, as a product with how often it is added: so many times
+        wherever it stands."""
         same = [b for b in s.binders if b not in s.body.free]
         if s.body.type is None or not same:
             return None
         below = tuple(row for row in s.domain if not row.form.variables.isdisjoint(same))
         counts, rows = counted(same, below), occupied(same, below, facts)
-        if (
-            counts is None
-            or rows is None
-            or any(not row.form.variables.isdisjoint(s.binders) for row in rows)
-        ):
+        if counts is None or rows is None or any(not n.variables <= self.sizes for n in counts):
             return None
         made = s.body
         if others := [pair for pair in zip(s.binders, s.hints, strict=True) if pair[0] not in same]:
