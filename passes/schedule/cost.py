@@ -18,7 +18,7 @@ from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import steps_of, vectors_read
 from tadc.passes.schedule.packing import is_far
-from tadc.passes.schedule.splits import FEW_TILES, limits_of
+from tadc.passes.schedule.splits import FEW_COPIES, FEW_TILES, copies, limits_of
 
 MASKED = 2
 """So many times the time of another takes a tile whose elements have bounds of their own."""
@@ -80,10 +80,11 @@ class _Cost(BodyCost[CpuMachine]):
         if stop <= start:
             return tiles
         full = math.ceil((stop - start) / tile)
-        if self.candidate.packed:
+        after = self.accesses.names[self.accesses.names.index(name) + 1 :]
+        if self.candidate.packed and copies([self.accesses.parts[inner] for inner in after]) > FEW_COPIES:
             # Each element of an edge takes the time of a tile.
             return full + start + extent - stop
-        if tiles <= FEW_TILES:
+        if tiles <= FEW_TILES and not self.candidate.packed:
             return MASKED * tiles
         return full + math.ceil(start / tile) + math.ceil((extent - stop) / tile)
 

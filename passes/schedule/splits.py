@@ -30,6 +30,9 @@ MOST_COPIES = 24
 FEW_TILES = 3
 """An index of so few tiles has no full part."""
 
+FEW_COPIES = 4
+"""So many copies of a body may stand in tiles before and after a full part too."""
+
 MOST_OPERATIONS = 300
 """The most operations of all copies of a body."""
 

@@ -24,12 +24,11 @@ from tadc.passes.schedule.plans import NestPlan
 from tadc.passes.schedule.prefetches import reads_ahead
 from tadc.passes.schedule.reduction_parts import with_parts
 from tadc.passes.schedule.side_by_side import beside, transposed_reads
-from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies
+from tadc.passes.schedule.splits import FEW_COPIES, FEW_TILES, WHOLE, Parts, copies
 from tadc.passes.schedule.thread_division import ThreadDivision
 
-FEW_COPIES, FEW_STEPS = 4, 5
-"""So many copies of a body may stand before and after a full part too; so many steps of a loop may be written
-one after the other."""
+FEW_STEPS = 5
+"""So many steps of a loop may be written one after the other."""
 
 
 def steps_of_plan(item: Map, function: MapFunction, plan: NestPlan, machine: CpuMachine) -> st.Steps:
