@@ -272,7 +272,7 @@ LIMITS = {
     "passes/maps": 6_131,
     "passes/nest": 9_710,
     "passes/rewrites": 8_330,
-    "passes/schedule": 5_146,
+    "passes/schedule": 5_149,
     "passes/supports": 2_160,
     "passes/terms": 4_614,
     "backend": 16_971,
