@@ -17,6 +17,7 @@ from tadc.lattice.affine import Affine, Floor
 from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.map import Choice, Fold, Load, Map, blocks_of
 from tadc.passes.rewrites.split_indices import period_of
+from tadc.passes.terms.costs import WRITTEN_OUT
 
 MOST_TERMS = 32
 """A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
@@ -30,7 +31,7 @@ MOST_COPIES = 24
 FEW_TILES = 3
 """An index of so few tiles has no full part."""
 
-FEW_COPIES = 4
+FEW_COPIES = WRITTEN_OUT
 """So many copies of a body may stand in tiles before and after a full part too."""
 
 MOST_OPERATIONS = 300
