@@ -3,6 +3,9 @@
     y[i, j] = max{p: 3} (max{q: 3} (x[2*i + p, 2*j + q]))
     has    let r[s, j] = max{q: 3} (x[s, 2*j + q]),    y[i, j] = max{p: 3} (r[2*i + p, j])
 
+    y[c] = x[c] - sum{k: 4} (x[k + 4*(c // 4)])
+    has    let m[g] = sum{k: 4} (x[k + 4*g]),    y[c] = x[c] - m[c // 4]
+
 A tensor over i, p and j would hold the elements of r more than once, and its cotangent is 0 nearly
 everywhere. Every value between the least and the greatest of the form is one for some indices, so nothing is
 evaluated that was not.
@@ -14,7 +17,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from tadc.frontend.terms import Domain, Term, index_forms, reachable
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.places import RowsHold, TermPlace, Test
@@ -23,7 +26,7 @@ from tadc.passes.terms.index_ranges import Range, span_of
 
 @dataclass(frozen=True)
 class Dimension:
-    """An index, or a form of several, outermost first, with the range of its values."""
+    """An index, a form of several, outermost first, or a quotient of one, with the range of its values."""
 
     form: Affine
     indices: tuple[str, ...]
@@ -31,22 +34,36 @@ class Dimension:
 
     def shift(self, value: Affine) -> dict[str, Affine]:
         """The indices, in forms that depend on them through this one alone, where it has a value."""
+        if (quotient := quotient_of(self.form)) is not None:
+            (name,) = self.indices
+            first = value * quotient.denominator - quotient.numerator.constant
+            return {name: first * quotient.numerator.coefficient(name)}
         pivot = next(name for name in self.indices if abs(self.form.coefficient(name)) == 1)
         nothing = dict.fromkeys(self.indices, Affine.const(0))
         return nothing | {pivot: value * self.form.coefficient(pivot)}
+
+
+def quotient_of(form: Affine) -> Floor | None:
+    """The quotient that a form is, of an index or its negative plus a number, which takes all values between
+    two; None of another form."""
+    atom, k = form.terms[0] if len(form.terms) == 1 else ("", 0)
+    if not isinstance(atom, Floor) or k != 1 or form.constant:
+        return None
+    above = atom.numerator
+    return atom if above.is_linear and [abs(k) for _, k in above.terms] == [1] else None
 
 
 def merged_indices(
     term: Term, place: TermPlace, sizes: frozenset[str], facts: Domain, anywhere: bool
 ) -> tuple[list[Dimension], TermPlace] | None:
     """The dimensions of a term, outermost first, and the place under conditions that depend on indices as it
-    does; None where no form of several is one of them, or an index has no range.
+    does; None where no form of several or quotient is one of them, or an index has no range.
 
     A term that may be evaluated `anywhere` is so whatever values compare.
     """
     order = {index: n for n, index in enumerate(place.indices)}
     found = _forms((f for node in reachable([term]) for f in index_forms(node)), term.free - sizes, order)
-    several = [form for form in found or () if len(form.terms) > 1]
+    several = [form for form in found or () if form.variable is None]
     mixed = frozenset[str]().union(*(form.variables for form in several))
     if (
         not several
@@ -75,11 +92,16 @@ def merged_indices(
 
 def _forms(forms: Iterable[Affine], names: frozenset[str], order: Mapping[str, int]) -> list[Affine] | None:
     """The parts of forms that are of some indices, each once whatever its factor, growing with the outermost
-    index; None where a quotient or an element of an index array depends on one."""
+    index, and the quotients of one; None where another quotient or an element of an index array depends on
+    one."""
     found = dict[Affine, None]()
     for form in forms:
-        if not form.is_linear and any(not atom.variables.isdisjoint(names) for atom in form.inner_atoms()):
-            return None
+        for atom, _ in () if form.is_linear else form.terms:
+            if isinstance(atom, str) or atom.variables.isdisjoint(names):
+                continue
+            if quotient_of(Affine.atom(atom)) is None:
+                return None
+            found[Affine.atom(atom)] = None
         if part := {atom: k for atom, k in form.terms if isinstance(atom, str) and atom in names}:
             first = part[min(part, key=order.__getitem__)]
             factor = math.copysign(math.gcd(*part.values()), first)
@@ -89,6 +111,10 @@ def _forms(forms: Iterable[Affine], names: frozenset[str], order: Mapping[str, i
 
 def _dense(form: Affine, place: TermPlace, sizes: frozenset[str]) -> Range | None:
     """The range of a form that has all of its values; None where it may have gaps."""
+    if quotient_of(form) is not None:
+        (name,) = form.variables
+        within = place.ranges[name]
+        return None if within is None or within.by else span_of(form, place.ranges, sizes)
     reach = 0
     for name, k in sorted(form.terms, key=lambda pair: abs(pair[1])):
         within = place.ranges[str(name)]

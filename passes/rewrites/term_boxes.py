@@ -167,8 +167,8 @@ class Boxes:
         return TermBox(at, hints, shape, shift, self.program.terms.substitute(term, shift), place=place)
 
     def _mixes(self, node: Term) -> bool:
-        """Whether a node has a form of several indices."""
-        return any(len(form.variables - self.sizes) > 1 for form in index_forms(node))
+        """Whether a node has a form of several indices, or a quotient."""
+        return any(len(f.variables - self.sizes) > 1 or not f.is_linear for f in index_forms(node))
 
     def is_shape(self, shape: Shape) -> bool:
         """Whether the extents are none below 0."""

@@ -38,6 +38,19 @@ PROGRAMS = {
     "maxima": "x: f64[4, 5]\nf[i, k] = exp(x[i, k] - max{m} (x[i, m])) / sum{m} (exp(x[i, m]))",
     "a product": "x: f64[4, 5]; y: f64[4]\nf[i] = y[i] * prod{k} (x[i, k] + sum{m} (x[i, m] * y[i]))",
     "floors": "x: f64[9]\nf[i: 9] = sum{j: 4} (exp(sum{k}_0^(i // 2) (x[k + j // 2]**2)))",
+    "groups": "x: f64[8, 5]\nf[c, i] = x[c, i] / (3 + sum{k: 4, j} (x[4*(c // 4) + k, j]**2))",
+    "groups with a rest": (
+        "x: f64[10]\nf[c] = exp(x[c] - max{k}_0^(min [2; 9 - 3*(c // 3)]) (x[3*(c // 3) + k]))"
+    ),
+    "groups from the end": "x: f64[9]\nf[c: 7] = x[c] * exp(sum{k: 3} (x[3*((8 - c) // 3) + k]))",
+    "groups at some points": (
+        "x: f64[9]\n"
+        "f[c] = if {c >= 2 and c // 3 <= 1} then (exp(x[c] * sum{k: 3} (x[3*(c // 3) + k]))) else (x[c])"
+    ),
+    "groups of two kinds": (
+        "x: f64[8]\nf[c: 8] = exp(sum{k: 2} (x[2*(c // 2) + k]) * sum{k: 4} (x[4*(c // 4) + k]))"
+    ),
+    "groups shifted": "x: f64[12]\nf[c: 10] = exp(sum{k: 3} (x[3*((c + 2) // 3) + k - 3 * ((c + 2) // 12)]))",
     "no element": "x: f64[0, 5]\nf[i] = exp(sum{k} (x[i, k]**2))",
     "equal sums": "x: f64[4, 5]\nf[i, j: 4] = exp(sum{k} (x[i, k])) * sin(sum{m} (x[j, m]))",
     "windows": "x: f64[12]; w: f64[5]\nf[i: 8] = sum{j: 5} (w[j] * exp(x[i + j]))",
@@ -118,6 +131,13 @@ def test_values_of_windows() -> None:
     assert tadc.statistics(f).value.work.transcendental == 40 * 30
     f = tadc.function("x: f64[9]\nf[i: 5, j: 5] = if {i = j} then (exp(x[i + j])) else (x[i])")
     assert tadc.statistics(f).value.work.transcendental == 5
+
+
+def test_values_of_groups() -> None:
+    """One mean a group of channels, not one a channel or an element."""
+    f = tadc.function("x: f64[32, 50]\nf[c, i] = x[c, i] - sum{k: 4, j: 50} (x[4*(c // 4) + k, j]) / 200")
+    assert cost(f.program, "value", "auto") <= 3.2 * 32 * 50
+    assert cost(tadc.vjp(f).program, "value", "auto") <= 3.2 * 32 * 50
 
 
 HELD = {
