@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from functools import cache
 from hashlib import sha256
-from importlib.util import find_spec
 
 from tadc.backend.cpu.data_caches import host_caches
 
@@ -49,11 +49,12 @@ def _suppliers() -> list[str]:
     """The packages that compile: where they are, since when, and the version beside them."""
     found: list[str] = []
     for name in ("mlir", "torch_mlir", "llvmlite"):
-        spec = find_spec(name)
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            beside = os.listdir(os.path.dirname(folder))
-            versions = sorted(n for n in beside if n.startswith(f"{name}-"))
-            found.append(f"{folder} {os.stat(folder).st_mtime_ns} {' '.join(versions)}")
+        for place in sys.path:
+            folder = os.path.join(place, name)
+            if os.path.isdir(folder):
+                versions = sorted(n for n in os.listdir(place or ".") if n.startswith(f"{name}-"))
+                found.append(f"{folder} {os.stat(folder).st_mtime_ns} {' '.join(versions)}")
+                break
     return found
 
 

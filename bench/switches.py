@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tadc.passes.nest.steps import Interleave, Peel, Prefetch, Step, Stream, Transpose
+from tadc.passes.schedule.search import searched
 from tadc.passes.schedule.splits import WHOLE
 
 #: What a function or class is without a mechanism, made of what it is with it.
@@ -33,6 +34,9 @@ class Switch:
     def off(self) -> Iterator[None]:
         """Programs that are compiled inside do without it."""
         with ExitStack() as stack:
+            # What was found with it on, or off, is not to be found again.
+            searched.cache_clear()
+            stack.callback(searched.cache_clear)
             for name, change in self.without.items():
                 target = f"tadc.passes.{name}"
                 stack.enter_context(patch(target.replace(":", "."), change(resolve_name(target))))
@@ -172,6 +176,11 @@ SWITCHES = [
         "log products",
         "exponentials of sums in sums are products of fewer exponentials",
         {"catalogue:with_log_products": _unchanged},
+    ),
+    Switch(
+        "shares of exponentials",
+        "exponentials over their sum are computed once",
+        {"catalogue:with_exponential_shares": _unchanged},
     ),
     Switch(
         "lifted sums",

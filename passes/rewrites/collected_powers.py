@@ -82,13 +82,19 @@ class _Collected:
         return [base] if base else [made]
 
     def has_no_own_sum(self, definition: Definition) -> bool:
-        """Whether a short definition may stand where it is read: each of its reductions has fewer indices."""
+        """Whether a short definition may stand where it is read.
+
+        Each of its reductions has fewer indices, and it is no quotient: its divisor may be one there too, and
+        the square of that too small.
+        """
         if definition.is_output or definition.order is not None or definition.body.type != definition.type:
             return False
         if isinstance(definition.body, Read) or definition.name in self.in_steps | self.asked:
             return False
         own, terms = frozenset(definition.indices), list(reachable([definition.body]))
-        return len(terms) <= LONGEST and all(t.free < own for t in terms if isinstance(t, Reduce))
+        if len(terms) > LONGEST or any(isinstance(t, Apply) and t.function == "div" for t in terms):
+            return False
+        return all(t.free < own for t in terms if isinstance(t, Reduce))
 
     def read_once(self) -> set[str]:
         """The tensors of which each element is read once, by one term, and not under a choice or compared."""

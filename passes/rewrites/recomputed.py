@@ -296,7 +296,10 @@ class _Formulas:
 
 
 def _is_cheap(definition: Definition) -> bool:
-    """Whether an element is one operation on such as lie in memory as it does, or have fewer indices."""
+    """Whether an element is one operation on such as lie in memory as it does, or have fewer indices.
+
+    It is no quotient: where it is read its divisor may be one too, and the square of that too small.
+    """
     own = frozenset(definition.indices)
 
     def below(term: Term) -> Sequence[Term]:
@@ -304,7 +307,8 @@ def _is_cheap(definition: Definition) -> bool:
 
     terms = [term for term in reachable([definition.body], below) if term.free >= own]
     reads = [term.indices for term in terms if isinstance(term, Read)]
-    if sum(0 if isinstance(t, Read) else weight(t) for t in terms) != 1:
+    is_quotient = any(isinstance(t, Apply) and t.function == "div" for t in reachable([definition.body]))
+    if is_quotient or sum(0 if isinstance(t, Read) else weight(t) for t in terms) != 1:
         return False
     return all(isinstance(t, Apply | Read) for t in terms) and all(at == definition.own for at in reads)
 

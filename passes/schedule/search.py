@@ -154,12 +154,12 @@ def _best(
         budget //= MASKED
     if accesses.body.size > budget:
         return None
-    search = _searched if pick is None else _searched.__wrapped__
+    search = searched if pick is None else searched.__wrapped__
     return search(accesses, machine, budget, tiled, in_order, pick)
 
 
 @lru_cache(64)
-def _searched(
+def searched(
     accesses: Accesses,
     machine: CpuMachine,
     budget: int,

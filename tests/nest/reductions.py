@@ -43,7 +43,7 @@ PROGRAMS: dict[str, tuple[str, str, list[tuple[int, ...]], Reference]] = {
         "k", [(19, 23), (23, 13)], lambda a, b: (a[:, :, None] - b[None]).max(axis=1),
     ),
     "logarithm": (
-        "a: f64[N, K]; b: f64[K, M]; y[i, j] = logsumexp{k} (a[i, k] - b[k, j])",
-        "k", [(19, 23), (23, 13)], lambda a, b: logsumexp(a[:, :, None] - b[None], axis=1),
+        "a: f64[N, K]; b: f64[K, M]; y[i, j] = logsumexp{k} (a[i, k] * b[k, j])",
+        "k", [(19, 23), (23, 13)], lambda a, b: logsumexp(a[:, :, None] * b[None], axis=1),
     ),
 }  # fmt: skip
