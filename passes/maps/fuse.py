@@ -31,6 +31,7 @@ from tadc.passes.maps.lifted_folds import with_lifted_folds
 from tadc.passes.maps.map import Block, Constant, Fold, Let, Map, MapFunction, TensorDecl
 from tadc.passes.maps.merge_folds import merged, simplified
 from tadc.passes.maps.reads_of_maps import Reads
+from tadc.passes.maps.same_maps import Likeness, likeness
 from tadc.passes.where import LEAVE_OUT, Merge, Where
 
 MOST_OPERATIONS = 250
@@ -102,6 +103,7 @@ class _Fusion:
     def __init__(self, function: MapFunction, machine: MapCost, where: Where) -> None:
         self.function, self.machine, self.where = function, machine, where
         self.steps = where.wanted(Merge)
+        self.shapes = function.tensors()
         self.returned = set(function.results)
         # Of maps together one at least has to be needed.
         self.maps = [Reads(simplified(item)) for item in needed(function)]
@@ -111,6 +113,7 @@ class _Fusion:
                 self.readers.setdefault(tensor, []).append(reads)
         self.by_tensor: dict[str, _FusedMaps] = {}
         self.by_element: dict[object, list[_FusedMaps]] = {}
+        self.costs: dict[Likeness, Cost] = {}
 
     def run(self) -> MapFunction:
         """Form the groups, and put what they compute in order."""
@@ -210,8 +213,11 @@ class _Fusion:
         return True
 
     def cost(self, item: Map) -> Cost:
-        """What a map costs."""
-        return self.machine.cost(item, self.function)
+        """What a map costs, asked once for maps that are alike."""
+        key = likeness(item, self.function, self.shapes).key
+        if key not in self.costs:
+            self.costs[key] = self.machine.cost(item, self.function)
+        return self.costs[key]
 
     def is_small(self, item: Map) -> bool:
         """Whether a map has no schedule that could suffer."""
