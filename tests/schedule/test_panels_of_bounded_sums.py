@@ -3,10 +3,13 @@ the bounds."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import tadc
+from tadc.cli import main
 from tadc.frontend.extents import shape_at
 
 PADDED = """x: f32[4, 16, 24, 24]; w: f32[32, 16, 3, 3]
@@ -70,6 +73,27 @@ map y
     steps = "map y split o 8 -> o0, o1 reorder o0, i, o1 lane o1 stage %0 inside o0 over k, o1"
     with pytest.raises(tadc.CompileError, match="the bounds of `k` depend on loops inside"):
         tadc.compile(triangle, schedule=steps)
+
+
+def test_no_more_is_copied_than_sums_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A buffer for `x - 4 <= z <= x` has no elements of y from before it, and none from behind it."""
+    text = (
+        "y: f32[16, 100]; w: f32[9]\n"
+        "f[n: 16, x: 54] = sum{z}_(max [0; x - 4])^(min [49; x]) (y[n, 2*z] * w[x - z])"
+    )
+    steps = "split n 16 -> n0, n1 reorder n0, x, n1 lane n1 stage %1 inside x over z, n1 by gather"
+    schedule = tmp_path / "f.sched"
+    schedule.write_text(f"map f {steps}")
+    assert main(["-e", text, "--schedule", str(schedule), "--emit", "loops"]) == 0
+    loops = capsys.readouterr().out
+    assert loops.count("affine.max affine_map<(d0) -> (0, d0 - 4)>") == 2
+    assert loops.count("affine.min affine_map<(d0) -> (50, d0 + 1)>") == 2
+    random = np.random.default_rng(3)
+    y, w = random.standard_normal((16, 100)), random.standard_normal(9)
+    expected = [[sum(row[2 * z] * w[x - z] for z in range(max(0, x - 4), min(49, x) + 1))
+                 for x in range(54)] for row in y]  # fmt: skip
+    found = tadc.compile(tadc.function(text), schedule=f"map f {steps}")(y.astype("f4"), w.astype("f4"))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

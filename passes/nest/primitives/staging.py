@@ -46,7 +46,8 @@ SCATTERED = STEPS
 @dataclass(frozen=True)
 class Axis:
     """An index of a panel: of a loop or of a reduction, from `start` to below `stop`, at most `most` steps if
-    that is known."""
+    that is known. No more of them are read than from `first` to below `last`, where other bounds are tighter.
+    """
 
     index: str
     start: Bound
@@ -54,6 +55,12 @@ class Axis:
     most: int | None
     step: int = 1
     kind: Kind = "seq"
+    first: Bound | None = None
+    last: Bound | None = None
+
+    def loop(self, index: str, body: Body) -> For:
+        """A loop over the values that are read."""
+        return For(index, self.first or self.start, self.last or self.stop, self.step, self.kind, body)
 
     @property
     def extent(self) -> int:
@@ -185,7 +192,11 @@ class _Staging:
             raise DoesNotFit(f"the bounds of `{index}` depend on loops inside")
         spans = {pair: most for pair in product(starts, stops) if (most := self.span(*pair)) is not None}
         start, stop = min(spans, key=lambda pair: spans[pair], default=(starts[0], stops[0]))
-        return Axis(index, start, stop, spans.get((start, stop)))
+        # A block of a reduction is within its bounds.
+        is_block = not self.named.keys().isdisjoint(stop.variables)
+        first = rw.greatest(start, *starts) if len(starts) > 1 and not is_block else None
+        last = rw.least(stop, *stops) if len(stops) > 1 and not is_block else None
+        return Axis(index, start, stop, spans.get((start, stop)), first=first, last=last)
 
     def span(self, start: Affine, stop: Affine) -> int | None:
         """The most values from a start to a stop, if that is known."""
@@ -254,12 +265,13 @@ class _Staging:
             return self.loops(self.axes, (self.copy(self.renamed()),))
         if not self.across:
             raise DoesNotFit("the buffer is over no loop in lockstep")
-        return self.transposed() if self.step.fill == "transpose" else self.gathered()
+        is_whole = all(axis.first is None and axis.last is None for axis in self.own)
+        return self.transposed() if self.step.fill == "transpose" and is_whole else self.gathered()
 
     def loops(self, axes: Sequence[Axis], body: Body) -> Body:
         """Loops over the values of axes, around a body."""
         for axis in reversed(axes):
-            body = (For(self.fresh(axis.index), axis.start, axis.stop, axis.step, axis.kind, body),)
+            body = (axis.loop(self.fresh(axis.index), body),)
         return body
 
     def element(self, number: Affine, more: Mapping[str, Affine], along: str = "") -> Compute:
@@ -369,9 +381,9 @@ class _Staging:
         *outer, last = own
         name = self.fresh(f"{last.index}_first")
         first = Affine.var(name)
-        few = replace(last, start=first, stop=rw.least(last.stop, first + STEPS))
+        few = replace(last, first=first, last=rw.least(last.last or last.stop, first + STEPS))
         inside = tuple(replace(tile, body=self.loops([few], tile.body)) for tile in tiles)
-        return self.loops(outer, (For(name, last.start, last.stop, STEPS, "seq", inside),))
+        return self.loops(outer, (replace(last, step=STEPS, kind="seq").loop(name, inside),))
 
     def rows_of(self, tiles: Sequence[For]) -> int:
         """The most rows of all tiles."""
