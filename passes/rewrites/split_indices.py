@@ -39,8 +39,8 @@ from tadc.passes.terms.simplify import simplified
 HEAVY = 64
 """An element of a tensor that takes so many operations is worth copying."""
 
-WORTH = 1 << 22
-"""So many operations in all are worth compiling a tensor for each residue."""
+WORTH = 1 << 20
+"""So many operations are worth compiling a tensor for a residue."""
 
 
 def split_divided_indices(program: Program, limit: int | None = None) -> Program:
@@ -67,7 +67,12 @@ def _computed(
     if (found := _divided(definition)) is not None:
         return tuple(_split(program, names, definition, *found))
     steps = _strided(definition)
-    if steps and math.prod(steps.values()) <= WRITTEN_OUT and heavy * about(definition.shape) >= WORTH:
+    # As many as are written out along each of two indices.
+    most = min(WRITTEN_OUT**2, heavy * about(definition.shape) // WORTH)
+    while steps and math.prod(steps.values()) > most:
+        # Vectors go along the innermost index.
+        del steps[next(iter(steps))]
+    if steps:
         return tuple(_by_residue(program, names, definition, steps))
     return (definition,)
 
@@ -100,8 +105,9 @@ def _strided(definition: Definition) -> dict[str, int]:
                 if len(binders) == 1 and binders[0] > 1 and abs(row.form.coefficient(index)) == 1:
                     found[index] = math.lcm(found.get(index, 1), binders[0])
     # Where a residue has fewer elements, no vectors go along it, which alone gain by equal numbers of steps.
-    sizes = {i: n for i, n in zip(definition.indices, definition.shape, strict=True) if isinstance(n, int)}
-    return {index: step for index, step in found.items() if sizes[index] >= LANES * step}
+    sizes = zip(definition.indices, definition.shape, strict=True)
+    large = [i for i, n in sizes if i in found and isinstance(n, int) and n >= LANES * found[i]]
+    return {index: found[index] for index in large}
 
 
 def _periods(definition: Definition, index: str) -> Iterator[int]:

@@ -19,7 +19,15 @@ from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import rows_of
 from tadc.passes.schedule.search import EACH, Pick, cost_of_tiling, least_cost, tiling_of
-from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies, parts_of, without_guards
+from tadc.passes.schedule.splits import (
+    FEW_TILES,
+    WHOLE,
+    Parts,
+    copies,
+    parts_of,
+    without_guards,
+    without_outermost,
+)
 from tadc.passes.schedule.thread_division import MULTIPLE, ThreadDivision
 from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP, known_operations
 from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE
@@ -134,16 +142,17 @@ def plan_of(
             return NestPlan(work, plain)
     if recurrence is not None and recurrence.order is not None:
         return NestPlan(work, plain)
-    parts, tiling = tuple(parts_of(item, item.extents)), None
+    parts, tiling = parts_of(item, item.extents), None
     if item.marks.steps:
-        parts = (WHOLE, *parts[1:])
+        parts[0] = WHOLE
     if (sweep := item.marks.sweep) is not None and parts[sweep.index].factor > 1:
-        parts = (*parts[: sweep.index], WHOLE, *parts[sweep.index + 1 :])
+        parts[sweep.index] = WHOLE
     body = operations_in(item)
     in_batches = recurrence is not None and bool(recurrence.batch)
     # Of a batch each step computes the same elements in the same thread, those of tiles past an end too.
-    if in_batches or (machine.least_work and not _is_worth(EACH * copies(parts) * body, work)):
-        parts = plain
+    parts = [WHOLE] * len(parts) if in_batches else parts
+    while machine.least_work and parts != [*plain] and not _is_worth(EACH * copies(parts) * body, work):
+        parts = without_outermost(parts)
     if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
         code = None if work is None or not machine.least_work else _worthwhile(work)
         extents = _in_rows(item, rows)
@@ -159,7 +168,7 @@ def plan_of(
         if work is not None and threads and recurrence is None:
             tiling = division.evened(threads[0])
     row = 0 if recurrence is None or tiling is None else _row(item, recurrence, tiling, machine)
-    plan = NestPlan(work, parts, tiling, threads, row=row)
+    plan = NestPlan(work, tuple(parts), tiling, threads, row=row)
     return plan if tiling is None or recurrence is not None or rows is not None else _unguarded(item, plan)
 
 

@@ -79,10 +79,15 @@ def parts_of(item: Map, sizes: Sequence[Affine]) -> list[Parts]:
         count = copies(result)
         if count <= MOST_COPIES and count * found.operations <= MOST_OPERATIONS:
             break
-        # The innermost index is worth most: its loop becomes vectors.
-        outermost = next(i for i, part in enumerate(result) if part != WHOLE)
-        result[outermost] = WHOLE
+        result = without_outermost(result)
     return result
+
+
+def without_outermost(parts: Sequence[Parts]) -> list[Parts]:
+    """Parts but those of the outermost index that has any: the innermost is worth most, as its loop becomes
+    vectors."""
+    outermost = next(i for i, part in enumerate(parts) if part != WHOLE)
+    return [WHOLE if i == outermost else part for i, part in enumerate(parts)]
 
 
 def without_guards(

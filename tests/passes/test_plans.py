@@ -239,3 +239,14 @@ def test_results_beyond_a_cache_are_written_row_by_row(text: str) -> None:
     tiling = plan(text).tiling
     assert tiling is not None
     assert tiling.order == ("j", "i")
+
+
+def test_the_innermost_index_keeps_its_parts_where_all_are_too_much_code() -> None:
+    """An image that is interleaved of those of its residues is stored in vectors along its rows."""
+    reads = (f"a[{n}, i // 2, j // 2]" for n in range(4))
+    whens = ("i % 2 = 0 and j % 2 = 0", "i % 2 = 0", "j % 2 = 0", "")
+    body = ""
+    for when, read in reversed([*zip(whens, reads, strict=True)]):
+        body = f"if {{{when}}} then ({read}) else ({body})" if when else read
+    found = plan(f"a: f32[4, 200, 200]\nf[i: 400, j: 400] = {body}")
+    assert [part.factor for part in found.parts] == [1, 2]

@@ -15,7 +15,7 @@ y[n, o: 12, i: 5] = sum{c: 4, k: 5} (x[n, 4*(o // 4) + c, i + k]*w[o, c, k])"""
 @pytest.fixture(autouse=True)
 def _all_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split_indices, "HEAVY", 0)
-    monkeypatch.setattr(split_indices, "WORTH", 0)
+    monkeypatch.setattr(split_indices, "WORTH", 1)
     monkeypatch.setattr(split_indices, "LANES", 1)
     monkeypatch.setenv("TADC_CACHE", "0")
 
@@ -66,25 +66,28 @@ y[o, i: {count}] = sum{{c, k}} (x[c, {stride}*i + k]*w[o, c, k])""")
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_images() -> None:
-    """Two indices by residue: four tensors, and one that is interleaved of them."""
-    f = tadc.function("""x: f64[3, 10, 13]; w: f64[4, 3, 3, 3]
-y[o, i: 4, j: 6] = sum{c, u, v} (x[c, 2*i + u, 2*j + v]*w[o, c, u, v])""")
+@pytest.mark.parametrize(("stride", "taps", "last"), [(2, 3, "dx_1_1"), (3, 5, "dx_2_2"), (5, 6, "dx_4")])
+def test_images(stride: int, taps: int, last: str) -> None:
+    """Two indices by residue: a tensor for each, or each of the last, and one interleaved of them."""
+    rows, columns = 3 * stride + taps, 5 * stride + taps
+    f = tadc.function(f"""x: f64[3, {rows}, {columns}]; w: f64[4, 3, {taps}, {taps}]
+y[o, i: 4, j: 6] = sum{{c, u, v}} (x[c, {stride}*i + u, {stride}*j + v]*w[o, c, u, v])""")
     g = tadc.vjp(f, "x")
-    assert "map dx_1_1" in _plan(g)
+    assert f"map {last}\n" in _plan(g)
     random = np.random.default_rng(1)
-    w, dy = random.standard_normal((4, 3, 3, 3)), random.standard_normal((4, 4, 6))
-    expected = np.zeros((3, 10, 13))
-    for o, c, u, v in np.ndindex(4, 3, 3, 3):
-        expected[c, u : u + 7 : 2, v : v + 11 : 2] += dy[o] * w[o, c, u, v]
-    given = {"x": np.zeros((3, 10, 13)), "w": w, "dy": dy}
+    w, dy = random.standard_normal((4, 3, taps, taps)), random.standard_normal((4, 4, 6))
+    expected = np.zeros((3, rows, columns))
+    for o, c, u, v in np.ndindex(4, 3, taps, taps):
+        rows_of, columns_of = (slice(k, k + (n - 1) * stride + 1, stride) for k, n in ((u, 4), (v, 6)))
+        expected[c, rows_of, columns_of] += dy[o] * w[o, c, u, v]
+    given = {"x": np.zeros(expected.shape), "w": w, "dy": dy}
     np.testing.assert_allclose(g(*(given[name] for name in g.inputs)), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_few_elements_have_no_residues(monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors go along the image of a transposed convolution, not along its taps."""
     monkeypatch.undo()
-    monkeypatch.setattr(split_indices, "WORTH", 0)
+    monkeypatch.setattr(split_indices, "WORTH", 1)
     f = tadc.function("""x: f64[16, 20]; w: f64[16, 3, 4]
 y[o, i: 40] = sum{c, p} (if {(i + 1 - p) % 2 = 0 and i + 1 >= p and i + 1 - p < 40}
     then (x[c, (i + 1 - p) // 2]*w[c, o, p]) else (0))""")
