@@ -50,7 +50,7 @@ def test_what_is_chosen_depends_on_no_other_program() -> None:
 
     together = [chosen(text) for text in texts]
     for text, found in zip(texts, together, strict=True):
-        search._searched.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        search.searched.cache_clear()
         assert chosen(text) == found
 
 
