@@ -14,6 +14,8 @@ from tests.conformance.spelled_kernels import BY_NAME, KERNELS, Kernel
 ENOUGH = 1.10
 #: and where it is not reached yet, what is: of the value, and of value and gradients. These only fall.
 ABOVE: dict[str, tuple[float, float]] = {
+    # A quotient by a deviation that is a tensor of its own stays one: with what reads it, it might overflow.
+    "layernorm": (1.15, 1.10),
     "mixture": (1.10, 1.24),
     # Where several elements are the greatest, these are no equal gradients.
     "pool": (1.10, 1.17),
