@@ -11,27 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tadc.frontend.program import Definition
-from tadc.frontend.terms import (
-    Apply,
-    Const,
-    Domain,
-    Guard,
-    Read,
-    Reduce,
-    Select,
-    Term,
-    Terms,
-    in_text_order,
-)
+from tadc.frontend.terms import Domain, Guard, Term, Terms
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.lattice.polyhedron import hold, negation
 from tadc.passes.rewrites.places import TermPlace
+from tadc.passes.terms.alike import Outlines
 from tadc.passes.terms.costs import is_candidate
 from tadc.passes.terms.element_terms import forms_of
-
-Outline = tuple[object, ...]
-"""What two terms have in common that are equal up to their index forms."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +36,8 @@ class KnownValues:
 
     terms: Terms
     size_facts: Domain
-    held: dict[Outline, list[_Held]] = field(default_factory=dict[Outline, "list[_Held]"])
+    outlines: Outlines
+    held: dict[int, list[_Held]] = field(default_factory=dict[int, "list[_Held]"])
 
     def add(self, definition: Definition) -> None:
         """Note what a definition holds, at its top or in a branch of it."""
@@ -62,14 +50,16 @@ class KnownValues:
                     stack.append((term.otherwise, conditions + negated))
             elif is_candidate(term) and term.type == definition.type:
                 if term.free.issuperset(definition.indices):
-                    self.held.setdefault(_outline(term), []).append(_Held(definition, conditions, term))
+                    self.held.setdefault(self.outlines.of(term), []).append(
+                        _Held(definition, conditions, term)
+                    )
 
     def find(self, term: Term, place: TermPlace) -> Term | None:
         """The element that holds a term's value at a place; None if none is known to."""
         if not self.held or term.type is None:
             return None
         facts = (*self.size_facts, *place.in_ranges, *place.rows)
-        reads = (self.read(held, term, facts) for held in self.held.get(_outline(term), ()))
+        reads = (self.read(held, term, facts) for held in self.held.get(self.outlines.of(term), ()))
         return next((read for read in reads if read is not None), None)
 
     def read(self, held: _Held, term: Term, facts: Domain) -> Term | None:
@@ -82,24 +72,6 @@ class KnownValues:
         if not hold((row.substitute(at) for row in rows), facts):
             return None
         return self.terms.read(d.name, [at[i] for i in d.indices], d.type)
-
-
-def _outline(term: Term) -> Outline:
-    return tuple(_label(node) for node in in_text_order(term))
-
-
-def _label(node: Term) -> object:
-    match node:
-        case Const(value=value):
-            return repr(value)
-        case Read(tensor=name) | Apply(function=name) | Select(relation=name):
-            return name
-        case Reduce(kind=kind, binders=binders, domain=rows):
-            return kind, len(binders), len(rows)
-        case Guard(conditions=rows):
-            return len(rows)
-        case _:
-            return None
 
 
 def _solution(held: _Held, term: Term) -> Mapping[str, Affine] | None:

@@ -38,6 +38,7 @@ from tadc.passes.rewrites.move_walks import MoveWalk
 from tadc.passes.rewrites.moves import MANY, Mover, in_order
 from tadc.passes.rewrites.places import Places, TermPlace
 from tadc.passes.terms.algebra import is_const
+from tadc.passes.terms.collect import Signed, addends
 from tadc.passes.terms.costs import FEW_ELEMENTS, LANES, LONGEST, WEIGHTS, Costs, points
 from tadc.passes.terms.fallbacks import LOGS, POWERS, is_fallback, unless_huge, with_fallback
 from tadc.passes.terms.names import Names
@@ -72,18 +73,6 @@ def with_log_products(program: Program, limit: int | None, *, sums: bool = True)
 
 def _is_exp(term: Term) -> bool:
     return isinstance(term, Apply) and term.function == "exp"
-
-
-def _summands(term: Term) -> list[tuple[bool, Term]]:
-    """What a term adds up, each with whether it is taken away."""
-    match term:
-        case Apply(function="add" | "sub" as function, operands=(x, y)):
-            less = function == "sub"
-            return [*_summands(x), *((negative != less, each) for negative, each in _summands(y))]
-        case Apply(function="neg", operands=(x,)):
-            return [(not negative, each) for negative, each in _summands(x)]
-        case _:
-            return [(False, term)]
 
 
 def _factor_path(root: Term, factor: Term) -> list[Term] | None:
@@ -126,12 +115,12 @@ class _Walk(MoveWalk):
         """What is added up by indices, each group with fewer than all; none where that saves little, or what
         the reduction is over is no box."""
         place = self.places.places[at]
-        indices, summands = frozenset(place.indices), _summands(term)
+        indices, summands = frozenset(place.indices), addends(term, signs=True)
         is_box = all(len(row.form.variables & indices) == 1 and not row.equality for row in domain)
         if not is_box or len(summands) > LONGEST:
             return []
         sets = [each.free & indices for _, each in summands]
-        found = dict[frozenset[str], list[tuple[bool, Term]]]()
+        found = dict[frozenset[str], list[Signed]]()
         for number, own in enumerate(sets):
             # What has the indices of several groups stays beside what it stands beside.
             above = [k for k, names in enumerate(sets) if own <= names]
@@ -143,7 +132,7 @@ class _Walk(MoveWalk):
         is_worth = len(groups) > 1 and count > FEW_ELEMENTS and spent <= count * TRANSCENDENTAL
         return groups if is_worth else []
 
-    def group(self, names: frozenset[str], summands: Sequence[tuple[bool, Term]]) -> _Group:
+    def group(self, names: frozenset[str], summands: Sequence[Signed]) -> _Group:
         """The sum of a group, in the order in which it is written."""
         terms = self.places.terms
         (negative, total), *others = summands

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tadc.frontend.dtypes import DEFAULT
@@ -33,7 +33,6 @@ from tadc.frontend.terms import (
     Reduce,
     Select,
     Term,
-    bottom_up,
     holds,
     index_forms,
     operands,
@@ -46,6 +45,7 @@ from tadc.passes.rewrites.move_walks import MoveWalk
 from tadc.passes.rewrites.moves import MANY, Key, Mover, in_order
 from tadc.passes.rewrites.places import Places, TermPlace
 from tadc.passes.terms.algebra import is_const
+from tadc.passes.terms.alike import Outlines
 from tadc.passes.terms.costs import (
     ACCESS,
     CACHED_BYTES,
@@ -150,27 +150,17 @@ class Look:
         self.keys: dict[tuple[int, int, int, bool], Key | None] = {}
         self.held: dict[int, bool] = {}
         self.given: dict[int, bool] = {}
-        self.known = KnownValues(self.terms, self.mover.size_facts)
+        self.outlines = Outlines()
+        self.known = KnownValues(self.terms, self.mover.size_facts, self.outlines)
         self.needed = of_values(program)
         self.alike = Counter[int]() if not self.cheap else self.repeated()
 
     def repeated(self) -> Counter[int]:
         """How many terms there are that may be the same but for their indices."""
-        self.shapes: dict[int, int] = {}
-        self.numbers: dict[tuple[object, ...], int] = {}
-        definitions = self.program.definitions
-        terms = {(t.number, self.form(t)) for d in definitions for t in reachable([d.body])}
-        forms = [{self.form(t) for t in reachable([d.body])} for d in definitions]
+        definitions, form = self.program.definitions, self.outlines.of
+        terms = {(t.number, form(t)) for d in definitions for t in reachable([d.body])}
+        forms = [{form(t) for t in reachable([d.body])} for d in definitions]
         return Counter(form for _, form in terms) | Counter(form for d in forms for form in d)
-
-    def form(self, root: Term) -> int:
-        """A number that is equal for terms that differ in their indices alone."""
-
-        def number(node: Term, below: Sequence[int]) -> int:
-            said = (getattr(node, each, None) for each in ("function", "tensor", "relation", "value"))
-            return self.numbers.setdefault((type(node), *said, *below), len(self.numbers))
-
-        return bottom_up(root, self.shapes, number)
 
     def holds(self, term: Term) -> bool:
         """Whether what may become a tensor stands at or below a term: nothing else changes."""
@@ -190,7 +180,7 @@ class Look:
         is_arithmetic = isinstance(term, Apply | Select) and weight(term)
         if not is_arithmetic or all(t.type is None for t in operands(term)):
             return False
-        if self.alike[self.form(term)] > 1 or not term.free.issuperset(place.indices):
+        if self.alike[self.outlines.of(term)] > 1 or not term.free.issuperset(place.indices):
             return True
         return self.mover.coordinates.of(term) is not None
 

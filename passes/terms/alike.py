@@ -9,11 +9,12 @@ is what was made of the first, with other names of tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Term, Terms, in_text_order, index_forms, reachable
+from tadc.frontend.terms import Read, Term, Terms, bottom_up, in_text_order, index_forms, reachable
 from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.terms.costs import COMPARED
 
 FEW = COMPARED
@@ -51,6 +52,23 @@ class RewrittenOnce:
             if term.number >= count:
                 term.span = definition.span
         return made
+
+
+@dataclass
+class Outlines:
+    """Numbers that are equal for terms that differ in their indices alone."""
+
+    known: dict[int, int] = field(default_factory=dict[int, int])
+    numbers: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
+
+    def of(self, root: Term) -> int:
+        """The number of a term."""
+
+        def number(node: Term, below: Sequence[int]) -> int:
+            said = (getattr(node, each, None) for each in ("function", "tensor", "relation", "value"))
+            return self.numbers.setdefault((type(node), *said, *below), len(self.numbers))
+
+        return bottom_up(root, self.known, number)
 
 
 def number_of(terms: Terms, term: Term, known: dict[int, int]) -> int:
