@@ -127,6 +127,9 @@ CODES: dict[str, str] = {
     "TAD0913": "a step that can hardly be inverted",
     "TAD0914": "a system that is too large",
     "TAD0915": "a product that is no program",
+    # Blocks.
+    "TAD1001": "an index that is not divided",
+    "TAD1002": "a recurrence along an index that is divided",
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tadc.api.reports import certificate, statistics
     from tadc.api.tuning import tune
     from tadc.api.tuning_report import Tuned
+    from tadc.apps.blocks import BlockFunction
     from tadc.apps.inversion import Inverse, Plan, inverse
     from tadc.apps.uncertainty import Budget, Result, propagate
     from tadc.backend.backend_errors import BackendError
@@ -91,7 +92,7 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 
-framework_views.PACKAGES.update(jax="tadc.jax", torch="tadc.torch")
+framework_views.PACKAGES.update(block="tadc.apps.blocks", jax="tadc.jax", torch="tadc.torch")
 framework_views.RELATION_TREES.update(jax="tadc.jax.relation_tree")
 
 #: Subpackages that are imported when they are named.
@@ -113,6 +114,7 @@ _HOMES = {
     "tadc.api.compiled": ("Compiled",),
     "tadc.analysis.statistics": ("Statistics",),
     "tadc.embed": ("Pass", "build", "load_dialect", "register_pass", "run_passes", "text"),
+    "tadc.apps.blocks": ("BlockFunction",),
     "tadc.apps.inversion": ("Inverse", "Plan", "inverse"),
     "tadc.api.flat_vectors": ("Flat", "flat"),
     "tadc.api.jacobians": ("Compressed", "Jacobian"),
@@ -131,6 +133,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "ArgumentError",
     "BackendError",
+    "BlockFunction",
     "Budget",
     "Bundle",
     "Certificates",

@@ -263,9 +263,9 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 11_912,
+    "frontend": 11_915,
     "dialect": 3_440,
-    "passes": 47_342,
+    "passes": 47_350,
     "passes/cpu": 1_501,
     "passes/derivatives": 4_886,
     "passes/gpu": 3_390,
@@ -274,10 +274,10 @@ LIMITS = {
     "passes/rewrites": 8_314,
     "passes/schedule": 5_150,
     "passes/supports": 2_160,
-    "passes/terms": 4_632,
+    "passes/terms": 4_640,
     "backend": 16_972,
-    "tadc": 27_279,
-    "tadc/apps": 8_862,
+    "tadc": 28_675,
+    "tadc/apps": 10_248,
 }
 
 

@@ -9,7 +9,7 @@ elsewhere is proven here, before anything is lowered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tadc.frontend.extents import Extent, Shape
 from tadc.frontend.program import Definition, Program
@@ -55,7 +55,7 @@ def reads_out_of_range(program: Program) -> list[OutOfRange]:
 def out_of_range_in(program: Program, shapes: dict[str, Shape], definition: Definition) -> list[OutOfRange]:
     """The reads that are not in range of one definition that could join a program."""
     found, spoken = list[OutOfRange](), dict[str, str]()
-    for access, sides, facts in _accesses(program, shapes, definition, spoken):
+    for access, sides, facts in accesses(program, shapes, definition, spoken=spoken):
         failing = (_failure(side, facts, program.excluded) for side in sides)
         point = next((point for point in failing if point is not None), None)
         if point is None:
@@ -73,8 +73,8 @@ def all_proven(program: Program, shapes: dict[str, Shape], definition: Definitio
 
     There is no search for points: what is not proven does not hold.
     """
-    accesses = (found for found in _accesses(program, shapes, definition) if found[0].dimension is not None)
-    return all(implied(side, facts) for _, sides, facts in accesses for side in sides)
+    found = (found for found in accesses(program, shapes, definition) if found[0].dimension is not None)
+    return all(implied(side, facts) for _, sides, facts in found for side in sides)
 
 
 def own_reads(program: Program, definition: Definition) -> list[tuple[Read, Domain]]:
@@ -111,10 +111,18 @@ def evaluated(
         yield term, rows, known
 
 
-def _accesses(
-    program: Program, shapes: dict[str, Shape], definition: Definition, spoken: dict[str, str] | None = None
+def accesses(
+    program: Program,
+    shapes: Mapping[str, Shape],
+    definition: Definition,
+    facts: Domain | None = None,
+    spoken: dict[str, str] | None = None,
 ) -> Iterator[tuple[CheckedRead, tuple[Affine, ...], Domain]]:
-    """What is read, the forms that are not to be less than 0 there, and what holds where it is read."""
+    """What is read, the forms that are not to be less than 0 there, and what holds where it is read.
+
+    `facts` are those of the elements that are computed; by default all of the definition's.
+    """
+    facts = program.facts(definition) if facts is None else facts
 
     def element(
         tensor: str, at: Sequence[Affine], place: Where | None, facts: Domain
@@ -123,17 +131,17 @@ def _accesses(
             yield CheckedRead(tensor, place, dimension, size, form), (form, size - 1 - form), facts
 
     order = definition.order
-    for term, rows, facts in evaluated(program.terms, definition.body, program.facts(definition), spoken):
+    for term, rows, known in evaluated(program.terms, definition.body, facts, spoken):
         forms = [row.form for row in rows] or index_forms(term)
         for lookup in dict.fromkeys(lookup for form in forms for lookup in form.lookups()):
             # Those in rows, where the rows without the element hold.
             others = tuple(row for row in rows if lookup not in row.form.lookups())
-            yield from element(lookup.array, lookup.at, term.span, facts + others)
+            yield from element(lookup.array, lookup.at, term.span, known + others)
         if isinstance(term, Read):
-            yield from element(term.tensor, term.indices, term.span, facts)
+            yield from element(term.tensor, term.indices, term.span, known)
             if order is not None and term.tensor == definition.name:
                 back = order - order.substitute(definition.at(term.indices))
-                yield CheckedRead(term.tensor, term.span, None, 0, back), (back - 1,), facts
+                yield CheckedRead(term.tensor, term.span, None, 0, back), (back - 1,), known
 
 
 def _failure(side: Affine, facts: Domain, excluded: Sequence[Domain]) -> dict[str, int] | None:

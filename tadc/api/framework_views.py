@@ -1,4 +1,4 @@
-"""A function as a function of a framework: `f.jax` and the like, made by packages above this one."""
+"""What packages above this one make of a function: `f.jax`, `f.block` and the like."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-#: The package of each framework, and the module by which one takes relations as trees. These stand above this
+#: The package that makes each, and the module by which one takes relations as trees. These stand above this
 #: module, so that it does not name them: `tadc/__init__.py` does.
 PACKAGES: dict[str, str] = {}
 RELATION_TREES: dict[str, str] = {}
@@ -34,6 +34,7 @@ class FrameworkView:
 
 
 JAX = FrameworkView("A function of JAX's arrays, with derivatives and batches (`tadc.jax.wrap`).")
+BLOCK = FrameworkView("A function of one block of the results, and f block by block: `f.block(i=1000)`.")
 TORCH = FrameworkView("An operator of PyTorch, with derivatives and batches (`tadc.torch.wrap`).")
 
 

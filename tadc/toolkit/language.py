@@ -3,7 +3,7 @@
 from tadc.frontend.conditions import NEGATED
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.dtypes import DEFAULT, bytes_of_type
-from tadc.frontend.extents import as_form, shape_at, size_sources
+from tadc.frontend.extents import as_form, extent, shape_at, size_sources, told_sizes
 from tadc.frontend.float_functions import HOLDS, Floats, called, float_function, power, quotient
 from tadc.frontend.formula_values import OPERANDS, evaluate
 from tadc.frontend.functions import APPLIED, FUNCTIONS, REDUCTIONS, UNARY, complete, having
@@ -34,24 +34,27 @@ from tadc.frontend.terms import (
     type_in,
 )
 from tadc.frontend.value_bounds import is_inside, value_at, values_over
-from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, box, equals_zero
+from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, at_least_zero, box, equals_zero
+from tadc.lattice.bounds import level_of, project
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.intervals import Interval, interval_of
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.points import SearchLimit, find_point
-from tadc.lattice.polyhedron import hold, implied, is_empty
-from tadc.passes.terms.checked_reads import evaluated
+from tadc.lattice.polyhedron import NEVER, atom_facts, hold, implied, is_empty
+from tadc.lattice.shadow import shadow
+from tadc.passes.terms.checked_reads import accesses, evaluated
 from tadc.passes.terms.names import Names
 
 __all__ = [
-    "APPLIED", "DEFAULT", "FUNCTIONS", "HOLDS", "LIBRARY", "NEGATED", "OPERANDS", "REDUCTIONS", "UNARY",
-    "Affine", "Apply", "Argument", "Bounds", "Const", "Constraint", "Course", "Definition",
+    "APPLIED", "DEFAULT", "FUNCTIONS", "HOLDS", "LIBRARY", "NEGATED", "NEVER", "OPERANDS", "REDUCTIONS",
+    "UNARY", "Affine", "Apply", "Argument", "Bounds", "Const", "Constraint", "Course", "Definition",
     "Domain", "EliminationLimit", "Floats", "Floor", "Guard", "IndexValue", "Interval", "Lookup",
-    "LoopNest", "Names", "Program", "Read", "Reduce", "ScalarFunction", "SearchLimit", "Select",
-    "Term", "Terms", "as_form", "bottom_up", "box", "bytes_of_type", "called", "complete",
-    "deep_recursion", "down", "equals_zero", "evaluate", "evaluated", "find_point", "float_function",
-    "having", "hold", "implied", "in_text_order", "index_forms", "integer_exponent", "interval_of",
-    "is_empty", "is_inside", "join_types", "loop_nest", "lower", "needs_values", "no_bound", "operands",
-    "power", "print_program", "quotient", "reachable", "shape_at", "size_sources", "tensors_read",
-    "type_in", "up", "upper", "value_at", "values_over",
+    "LoopNest", "Names", "Program", "Read", "Reduce", "ScalarFunction", "SearchLimit", "Select", "Term",
+    "Terms", "accesses", "as_form", "at_least_zero", "atom_facts", "bottom_up", "box", "bytes_of_type",
+    "called", "complete", "deep_recursion", "down", "equals_zero", "evaluate", "evaluated", "extent",
+    "find_point", "float_function", "having", "hold", "implied", "in_text_order", "index_forms",
+    "integer_exponent", "interval_of", "is_empty", "is_inside", "join_types", "level_of", "loop_nest",
+    "lower", "needs_values", "no_bound", "operands", "power", "print_program", "project", "quotient",
+    "reachable", "shadow", "shape_at", "size_sources", "tensors_read", "told_sizes", "type_in", "up",
+    "upper", "value_at", "values_over",
 ]  # fmt: skip

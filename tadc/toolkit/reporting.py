@@ -7,6 +7,7 @@ from tadc.caller.boundary import (
     checked_sizes_given,
     leaving,
     public,
+    shown_value,
     usage,
 )
 from tadc.caller.pictures import COLORS, GREY, INK, picture_of
@@ -23,5 +24,5 @@ __all__ = [
     "COLORS", "GREY", "INK", "ArgumentError", "CompileError", "CompileWarning", "Diagnostic", "Label",
     "Place", "ShownAsTables", "Source", "Span", "checked_choice", "checked_function", "checked_number",
     "checked_sizes_given", "counted", "did_you_mean", "imported", "leaving", "missing_package", "new_rlock",
-    "picture_of", "public", "tables_html", "tables_latex", "usage", "warn_of",
+    "picture_of", "public", "shown_value", "tables_html", "tables_latex", "usage", "warn_of",
 ]  # fmt: skip

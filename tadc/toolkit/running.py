@@ -3,7 +3,7 @@
 from tadc.api.array_kinds import as_given
 from tadc.api.batches import batched
 from tadc.api.derivatives import jvp, value_and_vjp
-from tadc.api.function import Function
+from tadc.api.function import Function, function_of_text
 from tadc.api.load import function_in_memory
 from tadc.api.recipes import Signature
 from tadc.backend.runtime.call_sizes import SizeSymbols
@@ -13,10 +13,11 @@ from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.python_names import result_type
 from tadc.backend.runtime.read_calls import read_call
 from tadc.caller.python_signatures import typed_text
+from tadc.compiler.kernel_interface import size_symbols_of
 from tadc.passes.terms.numpy_types import numpy_type
 
 __all__ = [
     "HOST", "Array", "Function", "Parameter", "Signature", "SizeSymbols", "as_given",
-    "available_memory", "batched", "bind", "function_in_memory", "jvp", "numpy_type", "read_call",
-    "result_type", "typed_text", "value_and_vjp",
+    "available_memory", "batched", "bind", "function_in_memory", "function_of_text", "jvp",
+    "numpy_type", "read_call", "result_type", "size_symbols_of", "typed_text", "value_and_vjp",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tests.fuzz import (
+    blocks,
     compare,
     components,
     generate,
@@ -101,6 +102,11 @@ KINDS: dict[str, Kind] = {
     ),
     "ieee": Kind(
         "values NaN and infinity, against NumPy", ieee.failure, lambda seed, _: str(ieee.generate(seed))
+    ),
+    "blocks": Kind(
+        "values and gradients in blocks, against the single run",
+        blocks.failure,
+        lambda seed, order: blocks.text_of(seed, order)[0],
     ),
     "options": Kind(
         "ways to compile that have to agree",

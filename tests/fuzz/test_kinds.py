@@ -41,6 +41,9 @@ FAST = {
     ("branches", 2): (0, 1),
     ("ieee", 0): range(8),
     ("options", 0): (1, 2),
+    ("blocks", 0): range(6),
+    ("blocks", 1): range(6, 10),
+    ("blocks", 2): (1, 2),
 }
 
 

@@ -1,0 +1,20 @@
+"""Blocks of programs: `f.block(i=…)`, a function of one block of f's results, and what it reads.
+
+axes             which dimensions and sums go along with an index
+block_stages     a program as stages, of which each needs whole results of those before it
+reach            which places are read, in forms of sizes
+block_program    the program of a block of a stage
+block_plan       which blocks there are, and their boxes
+joining          parts of sums that are divided
+block_function   what `f.block` gives
+"""
+
+from tadc.apps.blocks.block_function import BlockFunction, Divide
+from tadc.toolkit.running import Function
+
+__all__ = ["BlockFunction", "Divide", "made"]
+
+
+def made(f: Function) -> Divide:
+    """What `f.block` is."""
+    return Divide(f)

@@ -1,0 +1,224 @@
+"""Which dimensions and sums of a program go along with an index of its outputs, as an axis of blocks.
+
+An axis begins with the outputs that have an index of its name. A tensor that is read at `i + ...` goes along
+with `i`, a cotangent with its output, and who reads such a tensor at its own or a sum's index, with it.
+(So do Shardy's and GSPMD's shardings; here offsets do not matter, for blocks need not be equal.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tadc.toolkit.language import (
+    Affine,
+    Apply,
+    Definition,
+    Domain,
+    Program,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    as_form,
+    implied,
+    operands,
+)
+
+#: How two halves of these reductions are joined.
+JOINED = ("sum", "prod", "max", "min")
+
+
+@dataclass
+class BlockAxis:
+    """An index that is divided.
+
+    `dims` has the dimension of each tensor that goes along with it, `sums` the index of reductions that do,
+    by the number of the reduction's term; `extents` how far any of these goes.
+    """
+
+    name: str
+    dims: dict[str, int] = field(default_factory=dict[str, int])
+    sums: dict[int, int] = field(default_factory=dict[int, int])
+    extents: list[Affine] = field(default_factory=list[Affine])
+
+    def longest(self, known: Domain) -> Affine | None:
+        """The extent that none of the others exceeds, where that is known."""
+        for extent in self.extents:
+            if all(implied(extent - other, known) for other in self.extents):
+                return extent
+        return None
+
+    def joins(self, reduction: Reduce, definition: Definition) -> bool:
+        """Whether each element of a definition needs a reduction of it over all blocks."""
+        d = self.dims.get(definition.name)
+        return reduction.number in self.sums and (d is None or definition.indices[d] not in reduction.free)
+
+
+@dataclass(frozen=True)
+class _Use:
+    """An index that reads a dimension which goes along: alone, or with something added."""
+
+    alone: bool
+    index: str
+
+
+def axis_of(program: Program, name: str) -> BlockAxis | None:
+    """All that goes along with an index of this name; None where neither an output nor a sum has it."""
+    axis = BlockAxis(name)
+    for definition in program.outputs:
+        if definition.pattern is None and name in definition.indices:
+            axis.dims[definition.name] = definition.indices.index(name)
+    if not axis.dims:
+        for definition in program.definitions:
+            for reduction in outer_reductions(definition.body):
+                if name in reduction.hints:
+                    axis.sums[reduction.number] = reduction.hints.index(name)
+                    _take_along_sum(program, reduction, axis)
+    if not axis.dims and not axis.sums:
+        return None
+    _spread(program, axis)
+    axis.extents = list(_how_far(program, axis))
+    return axis
+
+
+def _how_far(program: Program, axis: BlockAxis) -> Iterator[Affine]:
+    """The extents of all results that go along with an axis, and of sums."""
+    for definition in program.definitions:
+        if definition.name in axis.dims and definition.is_output:
+            yield as_form(definition.shape[axis.dims[definition.name]])
+        for reduction in outer_reductions(definition.body):
+            if axis.joins(reduction, definition):
+                yield extents_of(reduction, program)[reduction.binders[axis.sums[reduction.number]]]
+
+
+def outer_reductions(term: Term) -> Iterator[Reduce]:
+    """The reductions that are computed wherever a term is, and whose halves can be joined."""
+    match term:
+        case Reduce():
+            if term.kind in JOINED:
+                yield term
+        case Apply() | Select():
+            for part in operands(term):
+                yield from outer_reductions(part)
+        case _:
+            pass
+
+
+def _spread(program: Program, axis: BlockAxis) -> None:
+    """Let what reads, and what is read, go along, until nothing is new."""
+    while True:
+        before = len(axis.dims), len(axis.sums)
+        for definition in (*reversed(program.definitions), *program.definitions):
+            if definition.name in axis.dims:
+                _take_along_reads(program, definition, axis)
+                _note_sums(program, definition, axis)
+            else:
+                _join_readers(program, definition, axis)
+        for argument in program.arguments:
+            if argument.cotangent_of in axis.dims and argument.pattern is None:
+                axis.dims.setdefault(argument.name, axis.dims[argument.cotangent_of])
+        if before == (len(axis.dims), len(axis.sums)):
+            return
+
+
+def _take_along_reads(program: Program, definition: Definition, axis: BlockAxis) -> None:
+    """What a definition that goes along reads at its index."""
+    index = definition.indices[axis.dims[definition.name]]
+    for read in _reads(definition.body):
+        for d, form in enumerate(read.indices):
+            if form.coefficient(index) == 1:
+                _take(
+                    program, axis, read.tensor, d, as_form(definition.shape[definition.indices.index(index)])
+                )
+
+
+def _take_along_sum(program: Program, reduction: Reduce, axis: BlockAxis) -> None:
+    """What a sum that goes along reads at its index."""
+    binder = reduction.binders[axis.sums[reduction.number]]
+    extent = extents_of(reduction, program).get(binder)
+    if extent is None:
+        del axis.sums[reduction.number]
+        return
+    for read in _reads(reduction.body):
+        for d, form in enumerate(read.indices):
+            if form.coefficient(binder) == 1:
+                _take(program, axis, read.tensor, d, extent)
+
+
+def _take(program: Program, axis: BlockAxis, tensor: str, dimension: int, extent: Affine) -> None:
+    if tensor in axis.dims or not is_alike(extent, as_form(program.shapes()[tensor][dimension])):
+        return
+    if tensor not in program.sparse():
+        axis.dims[tensor] = dimension
+
+
+def _join_readers(program: Program, definition: Definition, axis: BlockAxis) -> None:
+    """A definition, or sums in it, that reads what goes along: rather what reads it at an index alone."""
+    if definition.pattern is not None:
+        return
+    sums = _note_sums(program, definition, axis)
+    own = {index: as_form(size) for index, size in zip(definition.indices, definition.shape, strict=True)}
+    uses = sorted(_uses(program, axis, _reads(definition.body), own), key=lambda use: not use.alone)
+    if uses and (uses[0].alone or not any(use.alone for use in sums)):
+        axis.dims[definition.name] = definition.indices.index(uses[0].index)
+
+
+def _note_sums(program: Program, definition: Definition, axis: BlockAxis) -> list[_Use]:
+    """The sums of a definition that go along; how each reads what does."""
+    found: list[_Use] = []
+    for reduction in outer_reductions(definition.body):
+        uses = list(_uses(program, axis, _reads(reduction.body), extents_of(reduction, program)))
+        if uses:
+            use = min(uses, key=lambda use: not use.alone)
+            axis.sums.setdefault(reduction.number, reduction.binders.index(use.index))
+            found.append(use)
+    return found
+
+
+def extents_of(reduction: Reduce, program: Program) -> dict[str, Affine]:
+    """How far the indices of a reduction go, by bounds of each that have no other index in them."""
+    found: dict[str, Affine] = {}
+    own = set(reduction.binders)
+    for row in reduction.domain:
+        for form in row.inequalities:
+            names = form.variables & own
+            name = next(iter(names), "")
+            if len(names) == 1 and form.coefficient(name) == -1 and form.variables <= {name, *program.sizes}:
+                found.setdefault(name, form + Affine.var(name) + 1)
+    return found
+
+
+def _uses(
+    program: Program, axis: BlockAxis, reads: Iterable[Read], extents: dict[str, Affine]
+) -> Iterator[_Use]:
+    shapes = program.shapes()
+    for read in reads:
+        d = axis.dims.get(read.tensor)
+        if d is None:
+            continue
+        form, size = read.indices[d], as_form(shapes[read.tensor][d])
+        for index, extent in extents.items():
+            if form.coefficient(index) == 1 and is_alike(extent, size):
+                yield _Use(form.variable == index, index)
+
+
+def _reads(term: Term) -> Iterator[Read]:
+    seen: set[int] = set()
+    stack = [term]
+    while stack:
+        node = stack.pop()
+        if node.number in seen:
+            continue
+        seen.add(node.number)
+        if isinstance(node, Read):
+            yield node
+        stack += operands(node)
+
+
+def is_alike(extent: Affine, other: Affine) -> bool:
+    """Whether an index goes as far as a dimension but for a margin: not that of a window's weights."""
+    left = extent - other
+    if left.is_constant:
+        return not other.is_constant or 2 * abs(left.constant) <= other.constant
+    return bool(other.variables - left.variables)

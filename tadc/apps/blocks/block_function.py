@@ -1,0 +1,254 @@
+"""`f.block(i=1000)`: a function of one block of f's results, and f block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from tadc.apps.blocks.axes import BlockAxis, axis_of
+from tadc.apps.blocks.block_plan import BlockPlan, Box, StagePlan, plan_of
+from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
+from tadc.apps.blocks.block_stages import BlockStage, stages
+from tadc.apps.blocks.joining import Joined
+from tadc.toolkit.language import bytes_of_type, shape_at
+from tadc.toolkit.reporting import CompileError, Diagnostic, Source, public, shown_value, usage
+from tadc.toolkit.running import (
+    Function,
+    function_of_text,
+    numpy_type,
+    result_type,
+    size_symbols_of,
+    typed_text,
+)
+
+#: Errors for a read that is not proven to be in range, at all or with so much work.
+_UNPROVEN = {"TAD0302", "TAD0312", "TAD0318"}
+
+#: Blocks have about so many bytes of arguments and results where no length is given.
+_BYTES = 32 << 20
+
+
+class BlockFunction:
+    """A function of one block of the results of f, with the boxes of the arguments that a block reads.
+
+    Made by `f.block`. `function` is a Function of the slices of a block, printed as any other; where the
+    results of all blocks are needed before f can go on, as the sum below a softmax, `functions` has one for
+    each stage. Called with f's arguments, a block computes all of f's results, block by block: arguments may
+    be whatever has a shape and gives NumPy arrays for slices (`numpy.memmap`, Zarr, HDF5), and so may the
+    arrays of `out` that results are written to. For the same blocks the results have the same bits,
+    and where no sum is divided, those of f.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[N]; w: f64[3]; y[i: N - 2] = sum{k} (w[k]*x[i + k])")
+    >>> block = f.block(i=2)
+    >>> print(block)
+    x: f64[i_size + 2]
+    w: f64[3]
+    y: f64[i_size]
+    <BLANKLINE>
+    y[i] = sum{k}_0^2 (w[k] * x[i + k])
+    <BLANKLINE>
+    >>> block([1, 2, 3, 4, 5], [1, 0, 1])
+    array([4., 6., 8.])
+    >>> block.boxes(N=5)[1]
+    {'x': (slice(2, 5, None),), 'w': (slice(0, 3, None),)}
+    """
+
+    def __init__(self, f: Function, lengths: Mapping[str, int | None]) -> None:
+        """Blocks of so many places along each of these indices; None for as many as fit a few megabytes.
+
+        Raises CompileError: TAD0212 where sizes of f need values first, TAD1001 for an index that no
+        output and no sum of one has, TAD1002 for one along which a recurrence goes.
+        """
+        if f.per_value is not None:
+            raise f.per_value.needs_values()
+        f.require_types()
+        self.whole = f
+        self.lengths = dict(lengths) or {_usual_index(f): None}
+        program = f.program
+        self.axes = [_axis(f, name) for name in self.lengths]
+        made = [(stage, *_proven(stage)) for stage in stages(program, self.axes)]
+        self._made = [(stage, division) for stage, division, _ in made]
+        self.functions = tuple(function for _, _, function in made)
+        self._symbols = size_symbols_of(program)
+
+    @property
+    def function(self) -> Function:
+        """The function of a block: of its first stage, where there are several."""
+        return self.functions[0]
+
+    def __str__(self) -> str:
+        """The program of a block, of each stage."""
+        return "\n".join(map(str, self.functions))
+
+    def __repr__(self) -> str:
+        lengths = ", ".join(f"{name}={length or '…'}" for name, length in self.lengths.items())
+        return f"<tadc.BlockFunction ({lengths}) of {typed_text(self.whole)}>"
+
+    @public
+    def plan(self, **sizes: int) -> BlockPlan:
+        """All blocks at values of f's sizes: what each of them reads and computes."""
+        missing = [name for name in self.whole.program.sizes if name not in sizes]
+        if missing:
+            raise usage(f"size `{missing[0]}` is missing", f"pass it by name: `{missing[0]}=…`")
+        return plan_of(self._made, sizes, {a.name: self._length(a, sizes) for a in self.axes})
+
+    @public
+    def boxes(self, **sizes: int) -> list[dict[str, tuple[slice, ...]]]:
+        """For each block of the first stage, what it reads of each argument, at values of f's sizes."""
+        stage = self.plan(**sizes).stages[0]
+        tasks = (stage.task(cell) for cell in stage.cells)
+        return [{name: slices_of(box) for name, box in task.reads.items()} for task in tasks]
+
+    @public
+    def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """f's results, computed block by block. Raises ArgumentError as a call of f."""
+        given = self._given(args, kwargs)
+        arrays = {name: _sliceable(value) for name, value in given.items() if name in self.whole.inputs}
+        sizes = self._sizes(arrays, {n: v for n, v in given.items() if n not in arrays})
+        if any(max(form.evaluate(sizes) for form in axis.extents) == 0 for axis in self.axes):
+            return self.whole(*args, out=out, **kwargs)
+        stored = self._results(out, sizes)
+        for f, stage in zip(self.functions, self.plan(**sizes).stages, strict=True):
+            arrays |= _computed(f, stage, arrays, stored)
+        found = [stored.get(name, arrays[name]) for name in self.whole.outputs]
+        return found[0] if len(found) == 1 else result_type(self.whole.outputs)(*found)
+
+    def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if len(args) > len(self.whole.inputs):
+            raise usage(f"{len(args)} arguments for {len(self.whole.inputs)}")
+        return {**dict(zip(self.whole.inputs, args, strict=False)), **kwargs}
+
+    def _sizes(self, arrays: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, int]:
+        """The values of f's sizes, told by arrays and given by name. Raises ArgumentError as a call of f."""
+        if missing := [name for name in self.whole.inputs if name not in arrays]:
+            raise usage(f"`{missing[0]}` is missing", f"it takes {', '.join(self.whole.inputs)}")
+        shapes = [tuple(arrays[name].shape) for name in self.whole.inputs]
+        return dict(self._symbols.values(shapes, given))
+
+    def _results(self, out: Any, sizes: Mapping[str, int]) -> dict[str, Any]:
+        """Where results are written to."""
+        outputs = self.whole.program.outputs
+        given: dict[str, Any] = {}
+        if isinstance(out, Mapping):
+            given = dict(cast("Mapping[str, Any]", out))
+        elif out is not None:
+            several = cast("Sequence[Any]", out) if isinstance(out, tuple | list) else [out]
+            given = dict(zip(self.whole.outputs, several, strict=False))
+        found: dict[str, Any] = {}
+        for d in outputs:
+            shape = shape_at(d.shape, sizes)
+            found[d.name] = given[d.name] if d.name in given else np.empty(shape, numpy_type(d.type))
+            if tuple(found[d.name].shape) != shape:
+                raise usage(f"`out` for `{d.name}` has the shape {found[d.name].shape}, not {shape}")
+        return found
+
+    def _length(self, axis: BlockAxis, sizes: Mapping[str, int]) -> int:
+        """How many places blocks have along an axis."""
+        length = self.lengths[axis.name]
+        if length is not None:
+            return length
+        extent = max(1, *(form.evaluate(sizes) for form in axis.extents))
+        program = self.whole.program
+        along = [t for t in (*program.arguments, *program.definitions) if t.name in axis.dims]
+        total = sum(int(np.prod(shape_at(t.shape, sizes))) * bytes_of_type(t.type) for t in along)
+        return max(1, min(extent, _BYTES * extent // max(1, total)))
+
+
+def _computed(
+    f: Function, stage: StagePlan, arrays: Mapping[str, Any], stored: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The results of a stage; those that are results of the whole function are in `stored` too."""
+    joined: dict[tuple[str, Box], Joined] = {}
+    found: dict[str, Any] = {}
+    for d in stage.stage.program.outputs:
+        found[d.name] = stored.get(d.name)
+        if found[d.name] is None:
+            found[d.name] = np.empty(stage.shapes[d.name], numpy_type(d.type))
+    for cell in stage.cells:
+        task = stage.task(cell)
+        given = {name: np.asarray(arrays[name][slices_of(box)]) for name, box in task.reads.items()}
+        results = f(**given, **task.sizes)
+        several = results if len(f.outputs) > 1 else (results,)
+        for name, result in zip(f.outputs, several, strict=True):
+            part = stage.part(name)
+            box = task.writes[name]
+            if not stage.is_written(name, cell):
+                continue
+            if part is None:
+                found[name][slices_of(box)] = result
+            else:
+                joined.setdefault((name, box), Joined(part.kind)).add(result)
+    for (name, box), parts in joined.items():
+        found[name][slices_of(box)] = parts.result()
+    return found
+
+
+def _proven(stage: BlockStage) -> tuple[BlockProgram, Function]:
+    """The function of a block. A slice is all of a dimension where no proof says that it has what is read."""
+    for slicing in SLICING:
+        division = divided(stage, slicing)
+        try:
+            return division, function_of_text(Source(division.text, "<block>"))
+        except CompileError as error:
+            if slicing == SLICING[-1] or not {d.code for d in error.diagnostics} <= _UNPROVEN:
+                raise
+    raise AssertionError
+
+
+def slices_of(box: Box) -> tuple[slice, ...]:
+    """A box as NumPy takes it."""
+    return tuple(slice(places.start, places.stop) for places in box)
+
+
+def _sliceable(value: Any) -> Any:
+    """What is left where it is until a block reads a slice of it; lists and numbers as arrays."""
+    return value if hasattr(value, "shape") and hasattr(value, "__getitem__") else np.asarray(value)
+
+
+def _usual_index(f: Function) -> str:
+    """The index that is divided where none is named: the first one of the first result that has one."""
+    found = next((d.indices[0] for d in f.program.outputs if d.indices and d.pattern is None), None)
+    if found is None:
+        raise usage("no result has an index to divide", "name that of a sum, `f.block(i=1000)`")
+    return found
+
+
+def _axis(f: Function, name: str) -> BlockAxis:
+    found = axis_of(f.program, name)
+    if found is not None:
+        return found
+    program = f.program
+    indices = dict.fromkeys(index for d in program.outputs if d.pattern is None for index in d.indices)
+    others = " or ".join(f"`{n}`" for n in indices)
+    helps = [f"divide along {others}" if others else "name the index of a sum"]
+    raise CompileError(
+        [Diagnostic("TAD1001", f"no result has an index `{name}`", helps=helps, source=program.source)]
+    )
+
+
+class Divide:
+    """`f.block`: blocks of f's results."""
+
+    def __init__(self, f: Function) -> None:
+        self._f = f
+
+    @public
+    def __call__(self, /, **lengths: int | None) -> BlockFunction:
+        """A block of so many places along each of these indices of f's results, or of sums.
+
+        What goes along with an index is divided too: a cotangent with its output, a gradient with what it
+        is of. Without an index it is the first one of the first result; None as a length is as many
+        places as fit a few megabytes. Raises UsageError for what is no length, CompileError as its class.
+        """
+        for name, length in lengths.items():
+            if length is not None and (not isinstance(length, int) or isinstance(length, bool) or length < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise usage(
+                    f"the length of a block along `{name}` is a number from 1, not {shown_value(length)}"
+                )
+        return BlockFunction(self._f, lengths)
+
+    def __repr__(self) -> str:
+        return f"<blocks of {typed_text(self._f)}>"

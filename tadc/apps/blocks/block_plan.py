@@ -1,0 +1,118 @@
+"""Which blocks there are at values of all sizes, and what each of them reads and computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from tadc.apps.blocks.block_program import BlockProgram, Slices
+from tadc.apps.blocks.block_stages import BlockStage, JoinedPart
+from tadc.toolkit.language import bytes_of_type, shape_at
+
+#: Of each dimension the places.
+Box = tuple[range, ...]
+
+
+@dataclass(frozen=True)
+class BlockTask:
+    """One block of a stage: where it stands along each axis, its sizes, and the boxes of its tensors."""
+
+    cell: tuple[int, ...]
+    sizes: Mapping[str, int]
+    reads: Mapping[str, Box]
+    writes: Mapping[str, Box]
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """The blocks of a stage, in the order of the axes, the last one fastest."""
+
+    stage: BlockStage
+    division: BlockProgram
+    sizes: Mapping[str, int]
+    shapes: Mapping[str, tuple[int, ...]]
+    #: The places of each block along each axis.
+    places: tuple[tuple[range, ...], ...]
+
+    @property
+    def cells(self) -> Iterator[tuple[int, ...]]:
+        """Where blocks stand. A stage of which nothing is divided has one block."""
+        return product(*(range(len(places)) for places in self.places))
+
+    def task(self, cell: Sequence[int]) -> BlockTask:
+        """The block that stands there."""
+        sizes = dict(self.sizes)
+        for along, places, n in zip(self.division.along, self.places, cell, strict=True):
+            sizes[along.start], sizes[along.size] = places[n].start, len(places[n])
+        sizes = self.division.sizes_at(sizes)
+        program = self.stage.program
+        return BlockTask(
+            tuple(cell),
+            {name: sizes[name] for name in self.division.sizes},
+            {a.name: self._box(a.name, sizes) for a in program.arguments},
+            {d.name: self._box(d.name, sizes) for d in program.outputs},
+        )
+
+    def is_written(self, name: str, cell: Sequence[int]) -> bool:
+        """Whether a block says what a result is: one along no axis is of the first block alone."""
+        part = next((p for p in self.stage.parts if p.name == name), None)
+        return all(
+            n == 0 or name in axis.dims or (part is not None and axis.name in part.axes)
+            for n, axis in zip(cell, self.stage.axes, strict=True)
+        )
+
+    def part(self, name: str) -> JoinedPart | None:
+        """How a result is joined of those of blocks; None where it is not."""
+        return next((part for part in self.stage.parts if part.name == name), None)
+
+    def _box(self, name: str, sizes: Mapping[str, int]) -> Box:
+        slices: Slices = self.division.slices[name]
+        return tuple(
+            range(size)
+            if s is None
+            else range(start := s.start.evaluate(sizes), start + s.size.evaluate(sizes))
+            for s, size in zip(slices, self.shapes[name], strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """The blocks of all stages."""
+
+    stages: tuple[StagePlan, ...]
+
+    @property
+    def count(self) -> int:
+        """How many blocks there are."""
+        return sum(prod(map(len, stage.places)) for stage in self.stages)
+
+
+def plan_of(
+    made: Sequence[tuple[BlockStage, BlockProgram]], sizes: Mapping[str, int], lengths: Mapping[str, int]
+) -> BlockPlan:
+    """The blocks with so many places along each axis, at values of all sizes."""
+    found: list[StagePlan] = []
+    for stage, division in made:
+        program = stage.program
+        tensors = (*program.arguments, *program.outputs)
+        shapes = {t.name: shape_at(t.shape, sizes) for t in tensors}
+        is_divided = any(axis.dims.keys() & {d.name for d in program.outputs} for axis in stage.axes)
+        places = tuple(
+            _places(max(form.evaluate(sizes) for form in axis.extents), lengths[axis.name])
+            if is_divided or stage.parts
+            else (range(max(form.evaluate(sizes) for form in axis.extents)),)
+            for axis in stage.axes
+        )
+        found.append(StagePlan(stage, division, sizes, shapes, places))
+    return BlockPlan(tuple(found))
+
+
+def _places(extent: int, length: int) -> tuple[range, ...]:
+    return tuple(range(at, min(at + length, extent)) for at in range(0, extent, length))
+
+
+def bytes_of(box: Box, type: str) -> int:
+    """What a box takes in memory."""
+    return prod(map(len, box)) * bytes_of_type(type)
