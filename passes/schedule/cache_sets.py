@@ -54,6 +54,24 @@ def cost_of_lines(accesses: Accesses, candidate: Candidate, machine: CpuMachine)
     return machine.lost * sum(sets[tensor, line % machine.sets] > machine.ways for tensor, line in again)
 
 
+def cost_of_stored_lines(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> float:
+    """What the lines cost that a tile stores parts of, where lanes are rows, and that are gone before the next
+    tile stores the next part: there are more of a set than it holds."""
+    *rows, last = accesses.names
+    size = accesses.widest
+    if not all(map(accesses.is_known, accesses.names)) or candidate.extent(last) * size >= machine.line:
+        return 0
+    steps = list[range]()
+    apart = accesses.extent(last) * size
+    for name in reversed(rows):
+        steps.append(range(0, candidate.extent(name) * apart, apart))
+        apart *= accesses.extent(name)
+    if math.prod(map(len, steps)) <= machine.ways:
+        return 0
+    sets = Counter(sum(place) // machine.line % machine.sets for place in product(*steps))
+    return machine.lost * sum(count for count in sets.values() if count > machine.ways)
+
+
 def _ends_gone(
     accesses: Accesses,
     candidate: Candidate,

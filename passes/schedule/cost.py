@@ -13,7 +13,7 @@ from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import Accesses, ElementRead, Loop
 from tadc.passes.schedule.body_cost import BodyCost
-from tadc.passes.schedule.cache_sets import cost_of_lines
+from tadc.passes.schedule.cache_sets import cost_of_lines, cost_of_stored_lines
 from tadc.passes.schedule.candidate import Candidate, Panels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import steps_of, vectors_read
@@ -82,11 +82,20 @@ class _Cost(BodyCost[CpuMachine]):
         full = math.ceil((stop - start) / tile)
         after = self.accesses.names[self.accesses.names.index(name) + 1 :]
         if self.candidate.packed and copies([self.accesses.parts[inner] for inner in after]) > FEW_COPIES:
-            # Each element of an edge takes the time of a tile.
-            return full + start + extent - stop
+            # Elements of an edge are computed one by one.
+            return full + (start + extent - stop) * self.share(name, 1)
         if tiles <= FEW_TILES and not self.candidate.packed:
             return MASKED * tiles
-        return full + math.ceil(start / tile) + math.ceil((extent - stop) / tile)
+        edges = (start, extent - stop)
+        return full + sum(edge // tile + self.share(name, edge % tile) for edge in edges)
+
+    def share(self, name: str, copies: int) -> float:
+        """What part of the time of a tile one with fewer copies along an index takes."""
+        if not copies or name == self.candidate.lane or self.candidate.blocks.get(name, 1) == 1:
+            return min(copies, 1)
+        one = self.candidate.with_blocks({**self.candidate.blocks, name: copies})
+        one.packed = self.candidate.packed
+        return _Cost(self.accesses, one, self.machine).loop(self.accesses.body) / self.loop(self.accesses.body)
 
     def store(self) -> float:
         """The cost of storing a tile."""
@@ -105,7 +114,7 @@ class _Cost(BodyCost[CpuMachine]):
         left = rows % TOGETHER
         short = rows - left + (TOGETHER if left >= FEWEST else 0)
         lane = (short * machine.interleaved + (left if left < FEWEST else 0) * scattered) / rows
-        return vectors * candidate.width * lane
+        return vectors * candidate.width * lane + tensors * cost_of_stored_lines(accesses, candidate, machine)
 
     def copies(self, names: frozenset[str]) -> int:
         """How many copies of a value a tile has."""

@@ -96,8 +96,9 @@ def tiling_of(
 
 
 def _shares(packed: Panels, whole: float) -> Panels:
+    # Blocks alone cost nothing, also of a tiling that has no cost.
     rows = packed.rows and replace(packed.rows, share=packed.rows.cost / whole)
-    return replace(packed, share=packed.cost / whole, rows=rows)
+    return replace(packed, share=packed.cost and packed.cost / whole, rows=rows)
 
 
 def may_stream(item: Map, function: MapFunction, width: int, machine: CpuMachine) -> bool:
