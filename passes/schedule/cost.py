@@ -95,7 +95,9 @@ class _Cost(BodyCost[CpuMachine]):
             return min(copies, 1)
         one = self.candidate.with_blocks({**self.candidate.blocks, name: copies})
         one.packed = self.candidate.packed
-        return _Cost(self.accesses, one, self.machine).loop(self.accesses.body) / self.loop(self.accesses.body)
+        return _Cost(self.accesses, one, self.machine).loop(self.accesses.body) / self.loop(
+            self.accesses.body
+        )
 
     def store(self) -> float:
         """The cost of storing a tile."""
