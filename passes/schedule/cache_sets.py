@@ -55,8 +55,8 @@ def cost_of_lines(accesses: Accesses, candidate: Candidate, machine: CpuMachine)
 
 
 def cost_of_stored_lines(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> float:
-    """What the lines cost that a tile stores parts of, where lanes are rows, and that are gone before the next
-    tile stores the next part: there are more of a set than it holds."""
+    """What the lines cost that a tile stores parts of, where lanes are rows, and that are gone before the
+    next tile stores the next part: there are more of a set than it holds."""
     *rows, last = accesses.names
     size = accesses.widest
     if not all(map(accesses.is_known, accesses.names)) or candidate.extent(last) * size >= machine.line:
