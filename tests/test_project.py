@@ -272,7 +272,7 @@ LIMITS = {
     "passes/maps": 6_137,
     "passes/nest": 9_722,
     "passes/rewrites": 8_314,
-    "passes/schedule": 5_178,
+    "passes/schedule": 5_180,
     "passes/supports": 2_160,
     "passes/terms": 4_640,
     "backend": 16_972,
