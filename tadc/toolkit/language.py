@@ -12,6 +12,7 @@ from tadc.frontend.interval_rounding import LIBRARY, Bounds, down, lower, no_bou
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.size_values import needs_values
+from tadc.frontend.specialise import specialised
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -44,6 +45,7 @@ from tadc.lattice.polyhedron import NEVER, atom_facts, hold, implied, is_empty
 from tadc.lattice.shadow import shadow
 from tadc.passes.terms.checked_reads import accesses, evaluated
 from tadc.passes.terms.names import Names
+from tadc.passes.terms.operation_counts import count_program
 
 __all__ = [
     "APPLIED", "DEFAULT", "FUNCTIONS", "HOLDS", "LIBRARY", "NEGATED", "NEVER", "OPERANDS", "REDUCTIONS",
@@ -51,10 +53,10 @@ __all__ = [
     "Domain", "EliminationLimit", "Floats", "Floor", "Guard", "IndexValue", "Interval", "Lookup",
     "LoopNest", "Names", "Program", "Read", "Reduce", "ScalarFunction", "SearchLimit", "Select", "Term",
     "Terms", "accesses", "as_form", "at_least_zero", "atom_facts", "bottom_up", "box", "bytes_of_type",
-    "called", "complete", "deep_recursion", "down", "equals_zero", "evaluate", "evaluated", "extent",
-    "find_point", "float_function", "having", "hold", "implied", "in_text_order", "index_forms",
-    "integer_exponent", "interval_of", "is_empty", "is_inside", "join_types", "level_of", "loop_nest",
-    "lower", "needs_values", "no_bound", "operands", "power", "print_program", "project", "quotient",
-    "reachable", "shadow", "shape_at", "size_sources", "tensors_read", "told_sizes", "type_in", "up",
-    "upper", "value_at", "values_over",
+    "called", "complete", "count_program", "deep_recursion", "down", "equals_zero", "evaluate",
+    "evaluated", "extent", "find_point", "float_function", "having", "hold", "implied", "in_text_order",
+    "index_forms", "integer_exponent", "interval_of", "is_empty", "is_inside", "join_types", "level_of",
+    "loop_nest", "lower", "needs_values", "no_bound", "operands", "power", "print_program", "project",
+    "quotient", "reachable", "shadow", "shape_at", "size_sources", "specialised", "tensors_read",
+    "told_sizes", "type_in", "up", "upper", "value_at", "values_over",
 ]  # fmt: skip

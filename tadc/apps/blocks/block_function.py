@@ -12,6 +12,7 @@ from tadc.apps.blocks.block_plan import BlockPlan, Box, StagePlan, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
 from tadc.apps.blocks.joining import Joined
+from tadc.apps.blocks.traffic import Traffic, traffic_of
 from tadc.toolkit.language import bytes_of_type, shape_at
 from tadc.toolkit.reporting import CompileError, Diagnostic, Source, public, shown_value, usage
 from tadc.toolkit.running import (
@@ -90,10 +91,20 @@ class BlockFunction:
     @public
     def plan(self, **sizes: int) -> BlockPlan:
         """All blocks at values of f's sizes: what each of them reads and computes."""
+        return self._plan(sizes, self.lengths)
+
+    def _plan(self, sizes: Mapping[str, int], lengths: Mapping[str, int | None]) -> BlockPlan:
+        sizes = self._all(sizes)
+        return plan_of(
+            self._made, sizes, {a.name: lengths[a.name] or self._length(a, sizes) for a in self.axes}
+        )
+
+    def _all(self, sizes: Mapping[str, int]) -> Mapping[str, int]:
+        """The values of f's sizes, of which none is missing."""
         missing = [name for name in self.whole.program.sizes if name not in sizes]
         if missing:
             raise usage(f"size `{missing[0]}` is missing", f"pass it by name: `{missing[0]}=…`")
-        return plan_of(self._made, sizes, {a.name: self._length(a, sizes) for a in self.axes})
+        return sizes
 
     @public
     def boxes(self, **sizes: int) -> list[dict[str, tuple[slice, ...]]]:
@@ -101,6 +112,23 @@ class BlockFunction:
         stage = self.plan(**sizes).stages[0]
         tasks = (stage.task(cell) for cell in stage.cells)
         return [{name: slices_of(box) for name, box in task.reads.items()} for task in tasks]
+
+    @public
+    def traffic(self, workers: int = 1, **sizes: int) -> Traffic:
+        """What all blocks cost on so many workers, at values of f's sizes; one each if no length is given.
+
+        >>> import tadc
+        >>> f = tadc.function("x: f64[N]; w: f64[3]; y[i: N - 2] = sum{k} (w[k]*x[i + k])")
+        >>> found = f.block().traffic(workers=1000, N=10**9)
+        >>> found.moved, found.memory
+        (39960, 16000040)
+        """
+        lengths = dict(self.lengths)
+        if None in lengths.values():
+            missing = next(axis for axis in self.axes if lengths[axis.name] is None)
+            extent = max(1, *(form.evaluate(self._all(sizes)) for form in missing.extents))
+            lengths[missing.name] = -(-extent // workers)
+        return traffic_of(self._plan(sizes, lengths), workers)
 
     @public
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -146,10 +174,7 @@ class BlockFunction:
         return found
 
     def _length(self, axis: BlockAxis, sizes: Mapping[str, int]) -> int:
-        """How many places blocks have along an axis."""
-        length = self.lengths[axis.name]
-        if length is not None:
-            return length
+        """How many places blocks have along an axis if nobody says it."""
         extent = max(1, *(form.evaluate(sizes) for form in axis.extents))
         program = self.whole.program
         along = [t for t in (*program.arguments, *program.definitions) if t.name in axis.dims]

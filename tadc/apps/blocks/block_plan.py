@@ -10,6 +10,10 @@ from math import prod
 from tadc.apps.blocks.block_program import BlockProgram, Slices
 from tadc.apps.blocks.block_stages import BlockStage, JoinedPart
 from tadc.toolkit.language import bytes_of_type, shape_at
+from tadc.toolkit.reporting import usage
+
+#: So many blocks are planned.
+MOST_BLOCKS = 1_000_000
 
 #: Of each dimension the places.
 Box = tuple[range, ...]
@@ -92,7 +96,18 @@ class BlockPlan:
 def plan_of(
     made: Sequence[tuple[BlockStage, BlockProgram]], sizes: Mapping[str, int], lengths: Mapping[str, int]
 ) -> BlockPlan:
-    """The blocks with so many places along each axis, at values of all sizes."""
+    """The blocks with so many places along each axis, at values of all sizes.
+
+    Raises UsageError for more blocks than anyone can wait for.
+    """
+    for stage, _ in made:
+        extents = [(max(form.evaluate(sizes) for form in a.extents), lengths[a.name]) for a in stage.axes]
+        count = prod(-(-extent // length) for extent, length in extents)
+        if count > MOST_BLOCKS:
+            longer = (
+                f"give longer blocks: `f.block({stage.axes[0].name}={100 * lengths[stage.axes[0].name]})`"
+            )
+            raise usage(f"there are {count:,} blocks, which is more than {MOST_BLOCKS:,}", longer)
     found: list[StagePlan] = []
     for stage, division in made:
         program = stage.program
