@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_640,
     "backend": 16_972,
-    "tadc": 28_675,
-    "tadc/apps": 10_248,
+    "tadc": 29_051,
+    "tadc/apps": 10_550,
 }
 
 

@@ -95,6 +95,9 @@ _ALL = (
             "tadc stats f.tad --size N=4096", {"stats": True}),
     Command("inverse", "derivatives", "how products with the inverse Jacobian are computed",
             f"{_PROGRAM} output plan product plot wrt time {_HELP}", "tadc inverse f.tad --plan"),
+    Command("plan", "derivatives", "a program in blocks, and what these cost on many workers",
+            f"{_PROGRAM} output block workers wrt plot time {_HELP}",
+            "tadc plan f.tad --size N=1000000 --workers 100"),
     Command("emit", "the compiler", "print a stage: MLIR, LLVM IR, assembly, PTX, …",
             f"{_PROGRAM} output {_DERIVATIVE} prefix threads {_KERNEL} {_LOOK} {_PIECES} {_HELP}",
             "tadc emit asm f.tad --size N=4096 -o f.s", word="emit"),
@@ -124,7 +127,7 @@ _ALL = (
 COMMANDS = {command.name: command for command in _ALL}
 
 #: Options of some commands alone: what the form without a command does not have.
-_NOT_FLAT = {*_UNCERTAIN.split(), *_TUNING.split(), "plan", "product", "unsafe"}
+_NOT_FLAT = {*_UNCERTAIN.split(), *_TUNING.split(), "block", "plan", "product", "unsafe", "workers"}
 
 #: `tadc FILE [options]`: each command by an option.
 FLAT = Command(

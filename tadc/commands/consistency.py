@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -87,6 +88,12 @@ _OF_UNCERTAINTIES = (
           "`-o {output}`: results are written as JSON", "let its name end in .json"),
 )  # fmt: skip
 
+_OF_BLOCKS = (
+    Wrong(lambda a: a.workers is not None and a.workers < 1, "`--workers {workers}`: there is at least one"),
+    Wrong(lambda a: not re.fullmatch(r"(\w+(=[1-9]\d*)?(,|$))*", a.block or ""),
+          "`--block {block}` names no lengths of blocks", "write `--block i=1000`, or `--block i=1000,j=10`"),
+)  # fmt: skip
+
 _OF_TUNING = (
     Wrong(lambda a: BACKENDS.get(a.target.partition(":")[0], BACKENDS["cpu"]).launches_kernels,
           "`tadc tune` times kernels of a CPU, not of `{target}`",
@@ -128,6 +135,8 @@ def check_consistency(a: Arguments, command: Command) -> None:
     _check_excluded(a)
     if command.name == "uncert":
         _refuse(a, _OF_UNCERTAINTIES)
+    elif command.name == "plan":
+        _refuse(a, _OF_BLOCKS)
     elif command.name != "inverse":
         _refuse(a, _OF_TUNING if command.name == "tune" else ())
         _refuse(a, _OF_PROGRAMS)

@@ -131,6 +131,8 @@ _ALL = (
     Option("samples", "--samples", "200000", "of --method mc", type=int),
     Option("seed", "--seed", "0", "of --method mc", type=int),
     Option("pieces", "--pieces", "1", "of --method interval: cut the inputs, for tighter bounds", type=int),
+    Option("block", "--block", "i=1000", "lengths of blocks along indices (default: one block a worker)"),
+    Option("workers", "--workers", "N", "how many workers there are (1)", type=int),
     Option("plan", "--plan", "", "the components, what each overwrites, its class, its cost (default)"),
     Option("product", "--product", "P", "the program of a product: jinv, jinvT or logabsdet",
            choices=("jinv", "jinvT", "logabsdet")),

@@ -65,6 +65,8 @@ class Arguments:
     samples: int = 200_000
     seed: int = 0
     pieces: int = 1
+    block: str | None = None
+    workers: int | None = None
     plan: bool = False
     product: str | None = None
     fix: bool = False

@@ -73,6 +73,8 @@ def written(arguments: Arguments) -> tuple[str, tuple[str, ...]]:
         return "JSON", (".json",)
     if arguments.command == "tune":
         return "a schedule", (".sched",)
+    if arguments.command == "plan":
+        return "a plan", (".txt",)
     if arguments.command == "inverse":
         return ("a plan", (".txt",)) if arguments.product is None else ("a program", (".tad",))
     if arguments.emit:

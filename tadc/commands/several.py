@@ -30,11 +30,14 @@ def sizes_of(texts: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for item in texts:
         name, equals, value = item.replace(" ", "").partition("=")
-        if not equals or not name or not value.isascii() or not value.isdecimal():
-            raise BadUsage(f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4`")
+        number = re.fullmatch(r"([0-9]+)(?:\*\*([0-9]{1,2}))?", value)
+        if not equals or not name or number is None:
+            raise BadUsage(
+                f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4` or `N=10**6`"
+            )
         if name in found:
             raise BadUsage(f"`--size` gives `{name}` twice")
-        found[name] = int(value)
+        found[name] = int(number[1]) ** int(number[2] or 1)
     return found
 
 

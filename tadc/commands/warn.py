@@ -21,9 +21,12 @@ def report_warnings(arguments: Arguments, found: Sequence[Diagnostic]) -> None:
         report(kept, arguments.error_format)
 
 
-def function_of(arguments: Arguments, source: Source) -> Function:
-    """The function of a program, its warnings printed as those of other commands are. Raises CompileError."""
-    found = function_of_text(source, dict(arguments.sizes))
+def function_of(arguments: Arguments, source: Source, sized: bool = True) -> Function:
+    """The function of a program, its warnings printed as those of other commands are. Raises CompileError.
+
+    It is that for the values of sizes that are given, if it is to be `sized`.
+    """
+    found = function_of_text(source, dict(arguments.sizes) if sized else {})
     if not found.is_known:
         report_warnings(arguments, found.program.doubts)
     return found

@@ -39,7 +39,7 @@ def test_more_workers_than_a_scheduler_serves() -> None:
     found = tadc.function(SLIDING).block(i=10**6).traffic(workers=1000, N=10**9)
     seconds = found.simulated((1, 10, 1000), seconds_per_task=1e-3, operations_per_second=1e9)
     assert seconds[1] > 6
-    assert 1 < seconds[1000] < seconds[10] < 1.2
+    assert 1 < seconds[1000] < 1.2
     assert found.operations < 10**7
 
 

@@ -12,9 +12,18 @@ from tadc.apps.blocks.block_plan import BlockPlan, Box, StagePlan, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
 from tadc.apps.blocks.joining import Joined
+from tadc.apps.blocks.plot import draw
 from tadc.apps.blocks.traffic import Traffic, traffic_of
 from tadc.toolkit.language import bytes_of_type, shape_at
-from tadc.toolkit.reporting import CompileError, Diagnostic, Source, public, shown_value, usage
+from tadc.toolkit.reporting import (
+    CompileError,
+    Diagnostic,
+    Source,
+    checked_choice,
+    public,
+    shown_value,
+    usage,
+)
 from tadc.toolkit.running import (
     Function,
     function_of_text,
@@ -103,7 +112,10 @@ class BlockFunction:
         """The values of f's sizes, of which none is missing."""
         missing = [name for name in self.whole.program.sizes if name not in sizes]
         if missing:
-            raise usage(f"size `{missing[0]}` is missing", f"pass it by name: `{missing[0]}=…`")
+            raise usage(
+                f"size `{missing[0]}` is missing",
+                f"give it by name, `{missing[0]}=…`, to the command by `--size {missing[0]}=…`",
+            )
         return sizes
 
     @public
@@ -129,6 +141,16 @@ class BlockFunction:
             extent = max(1, *(form.evaluate(self._all(sizes)) for form in missing.extents))
             lengths[missing.name] = -(-extent // workers)
         return traffic_of(self._plan(sizes, lengths), workers)
+
+    @public
+    def plot(self, kind: str = "svg", **sizes: int) -> bytes:
+        """A picture (svg, png or pdf) of the boxes that the middle block reads and computes, at sizes of f.
+
+        Of tensors of more dimensions the last two are drawn. Raises CompileError (TAD0802) without
+        matplotlib.
+        """
+        checked_choice(kind, "kind", ("svg", "png", "pdf"))
+        return draw(self.plan(**sizes), kind=kind)
 
     @public
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
