@@ -32,7 +32,7 @@ def execute(arguments: Arguments) -> int:
     with step("plan"):
         found = block.traffic(arguments.workers or 1, **sizes)
     if kind:
-        from tadc.apps.blocks.plot import draw
+        from tadc.apps.blocks.box_pictures import draw
 
         Sink(str(arguments.plot)).write(draw(block.plan(**sizes), kind=kind))
     seconds = ", ".join(f"{count:,}: {time:.3g}" for count, time in found.simulated(WORKERS).items())

@@ -11,9 +11,9 @@ from tadc.apps.blocks.axes import BlockAxis, axis_of
 from tadc.apps.blocks.block_plan import BlockPlan, Box, StagePlan, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
+from tadc.apps.blocks.box_pictures import draw
 from tadc.apps.blocks.joining import Joined
-from tadc.apps.blocks.plot import draw
-from tadc.apps.blocks.traffic import Traffic, traffic_of
+from tadc.apps.blocks.traffic import BlockTraffic, traffic_of
 from tadc.toolkit.language import bytes_of_type, shape_at
 from tadc.toolkit.reporting import (
     CompileError,
@@ -126,7 +126,7 @@ class BlockFunction:
         return [{name: slices_of(box) for name, box in task.reads.items()} for task in tasks]
 
     @public
-    def traffic(self, workers: int = 1, **sizes: int) -> Traffic:
+    def traffic(self, workers: int = 1, **sizes: int) -> BlockTraffic:
         """What all blocks cost on so many workers, at values of f's sizes; one each if no length is given.
 
         >>> import tadc

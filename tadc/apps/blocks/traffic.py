@@ -39,7 +39,7 @@ class StageTraffic:
 
 
 @dataclass(frozen=True)
-class Traffic(ShownAsTables):
+class BlockTraffic(ShownAsTables):
     """What blocks of a function cost on some workers; `str` of it is a table with a row for each stage."""
 
     stages: tuple[StageTraffic, ...]
@@ -111,9 +111,9 @@ def _seconds(stage: StageTraffic, workers: int, task: float, bandwidth: float, s
     return end
 
 
-def traffic_of(plan: BlockPlan, workers: int) -> Traffic:
+def traffic_of(plan: BlockPlan, workers: int) -> BlockTraffic:
     """What all blocks of a plan cost."""
-    return Traffic(tuple(_stage(stage) for stage in plan.stages), workers)
+    return BlockTraffic(tuple(_stage(stage) for stage in plan.stages), workers)
 
 
 def _stage(stage: StagePlan) -> StageTraffic:
