@@ -33,7 +33,7 @@ from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarnin
 from tadc.frontend.packages import VERSION
 
 if TYPE_CHECKING:
-    from tadc import dual
+    from tadc import dask, dual
     from tadc.analysis.statistics import Statistics
     from tadc.analysis.structure import Structure
     from tadc.api.compiled import Compiled
@@ -92,11 +92,13 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 
-framework_views.PACKAGES.update(block="tadc.apps.blocks", jax="tadc.jax", torch="tadc.torch")
+framework_views.PACKAGES.update(
+    block="tadc.apps.blocks", dask="tadc.dask", jax="tadc.jax", torch="tadc.torch"
+)
 framework_views.RELATION_TREES.update(jax="tadc.jax.relation_tree")
 
 #: Subpackages that are imported when they are named.
-_MODULES = ("dual", "jax", "torch")
+_MODULES = ("dask", "dual", "jax", "torch")
 
 #: What is imported at its first use, by the module that has it.
 _HOMES = {
@@ -170,6 +172,7 @@ __all__ = [
     "build",
     "certificate",
     "compile",
+    "dask",
     "define",
     "dual",
     "einsum",

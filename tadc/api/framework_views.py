@@ -35,6 +35,7 @@ class FrameworkView:
 
 JAX = FrameworkView("A function of JAX's arrays, with derivatives and batches (`tadc.jax.wrap`).")
 BLOCK = FrameworkView("A function of one block of the results, and f block by block: `f.block(i=1000)`.")
+DASK = FrameworkView("A function of Dask arrays, block by block (`tadc.dask.wrap`).")
 TORCH = FrameworkView("An operator of PyTorch, with derivatives and batches (`tadc.torch.wrap`).")
 
 

@@ -163,21 +163,15 @@ def test_a_block_is_a_program_of_the_language() -> None:
 
 def test_parts_have_the_same_bits_whoever_joins_them() -> None:
     """What is joined while blocks come has the bits of the same tree over all of them."""
-    from tadc.apps.blocks.joining import Joined
+    from tadc.apps.blocks.joining import JOIN, Joined, tree
 
     parts = [np.float64(x) for x in np.random.default_rng(0).uniform(-1, 1, 13)]
-
-    def tree(some: list[np.float64]) -> np.float64:
-        if len(some) == 1:
-            return some[0]
-        half = 1 << (len(some) - 1).bit_length() - 1
-        return tree(some[:half]) + tree(some[half:])
 
     for count in range(1, 14):
         joined = Joined("sum")
         for part in parts[:count]:
             joined.add(part)
-        assert joined.result() == tree(parts[:count])
+        assert joined.result() == tree(parts[:count], JOIN["sum"])
 
 
 def test_results_are_written_where_they_are_to_be(tmp_path: Any) -> None:

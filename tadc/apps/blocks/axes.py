@@ -7,7 +7,7 @@ with `i`, a cotangent with its output, and who reads such a tensor at its own or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tadc.toolkit.language import (
@@ -48,6 +48,10 @@ class BlockAxis:
             if all(implied(extent - other, known) for other in self.extents):
                 return extent
         return None
+
+    def extent(self, sizes: Mapping[str, int]) -> int:
+        """How many places the longest that goes along has, at values of sizes."""
+        return max(form.evaluate(sizes) for form in self.extents)
 
     def joins(self, reduction: Reduce, definition: Definition) -> bool:
         """Whether each element of a definition needs a reduction of it over all blocks."""

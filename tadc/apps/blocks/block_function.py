@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from tadc.apps.blocks.axes import BlockAxis, axis_of
-from tadc.apps.blocks.block_plan import BlockPlan, Box, StagePlan, plan_of
+from tadc.apps.blocks.block_plan import BlockPlan, Box, Length, StagePlan, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
 from tadc.apps.blocks.box_pictures import draw
@@ -66,7 +66,7 @@ class BlockFunction:
     {'x': (slice(2, 5, None),), 'w': (slice(0, 3, None),)}
     """
 
-    def __init__(self, f: Function, lengths: Mapping[str, int | None]) -> None:
+    def __init__(self, f: Function, lengths: Mapping[str, Length | None]) -> None:
         """Blocks of so many places along each of these indices; None for as many as fit a few megabytes.
 
         Raises CompileError: TAD0212 where sizes of f need values first, TAD1001 for an index that no
@@ -76,13 +76,10 @@ class BlockFunction:
             raise f.per_value.needs_values()
         f.require_types()
         self.whole = f
-        self.lengths = dict(lengths) or {_usual_index(f): None}
-        program = f.program
-        self.axes = [_axis(f, name) for name in self.lengths]
-        made = [(stage, *_proven(stage)) for stage in stages(program, self.axes)]
-        self._made = [(stage, division) for stage, division, _ in made]
-        self.functions = tuple(function for _, _, function in made)
-        self._symbols = size_symbols_of(program)
+        self.lengths = dict(lengths) or {usual_index(f): None}
+        self._division = FunctionInBlocks(f, self.lengths)
+        self.axes = self._division.axes
+        self.functions = self._division.functions
 
     @property
     def function(self) -> Function:
@@ -102,11 +99,8 @@ class BlockFunction:
         """All blocks at values of f's sizes: what each of them reads and computes."""
         return self._plan(sizes, self.lengths)
 
-    def _plan(self, sizes: Mapping[str, int], lengths: Mapping[str, int | None]) -> BlockPlan:
-        sizes = self._all(sizes)
-        return plan_of(
-            self._made, sizes, {a.name: lengths[a.name] or self._length(a, sizes) for a in self.axes}
-        )
+    def _plan(self, sizes: Mapping[str, int], lengths: Mapping[str, Length | None]) -> BlockPlan:
+        return self._division.plan(self._all(sizes), lengths)
 
     def _all(self, sizes: Mapping[str, int]) -> Mapping[str, int]:
         """The values of f's sizes, of which none is missing."""
@@ -155,28 +149,16 @@ class BlockFunction:
     @public
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """f's results, computed block by block. Raises ArgumentError as a call of f."""
-        given = self._given(args, kwargs)
+        given = given_by_name(self.whole, args, kwargs)
         arrays = {name: _sliceable(value) for name, value in given.items() if name in self.whole.inputs}
-        sizes = self._sizes(arrays, {n: v for n, v in given.items() if n not in arrays})
-        if any(max(form.evaluate(sizes) for form in axis.extents) == 0 for axis in self.axes):
+        sizes = sizes_told(self.whole, arrays, {n: v for n, v in given.items() if n not in arrays})
+        if any(axis.extent(sizes) == 0 for axis in self.axes):
             return self.whole(*args, out=out, **kwargs)
         stored = self._results(out, sizes)
         for f, stage in zip(self.functions, self.plan(**sizes).stages, strict=True):
             arrays |= _computed(f, stage, arrays, stored)
         found = [stored.get(name, arrays[name]) for name in self.whole.outputs]
         return found[0] if len(found) == 1 else result_type(self.whole.outputs)(*found)
-
-    def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        if len(args) > len(self.whole.inputs):
-            raise usage(f"{len(args)} arguments for {len(self.whole.inputs)}")
-        return {**dict(zip(self.whole.inputs, args, strict=False)), **kwargs}
-
-    def _sizes(self, arrays: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, int]:
-        """The values of f's sizes, told by arrays and given by name. Raises ArgumentError as a call of f."""
-        if missing := [name for name in self.whole.inputs if name not in arrays]:
-            raise usage(f"`{missing[0]}` is missing", f"it takes {', '.join(self.whole.inputs)}")
-        shapes = [tuple(arrays[name].shape) for name in self.whole.inputs]
-        return dict(self._symbols.values(shapes, given))
 
     def _results(self, out: Any, sizes: Mapping[str, int]) -> dict[str, Any]:
         """Where results are written to."""
@@ -195,13 +177,45 @@ class BlockFunction:
                 raise usage(f"`out` for `{d.name}` has the shape {found[d.name].shape}, not {shape}")
         return found
 
+
+class FunctionInBlocks:
+    """A function divided along indices: the stages, and of each the program and the function of a block."""
+
+    def __init__(self, f: Function, names: Iterable[str]) -> None:
+        """Raises CompileError as BlockFunction. Without an index all is one block."""
+        self.whole = f
+        self.axes = [_axis(f, name) for name in names]
+        made = [(stage, *_proven(stage)) for stage in stages(f.program, self.axes)]
+        self._made = [(stage, division) for stage, division, _ in made]
+        self.functions = tuple(function for _, _, function in made)
+
+    def plan(self, sizes: Mapping[str, int], lengths: Mapping[str, Length | None]) -> BlockPlan:
+        """The blocks of so many places. Raises UsageError for lengths that do not add up to an axis."""
+        found = {a.name: lengths[a.name] or self._length(a, sizes) for a in self.axes}
+        return plan_of(self._made, sizes, found)
+
     def _length(self, axis: BlockAxis, sizes: Mapping[str, int]) -> int:
-        """How many places blocks have along an axis if nobody says it."""
-        extent = max(1, *(form.evaluate(sizes) for form in axis.extents))
+        """How many places blocks have along an axis of which nobody says it."""
+        extent = max(1, axis.extent(sizes))
         program = self.whole.program
         along = [t for t in (*program.arguments, *program.definitions) if t.name in axis.dims]
         total = sum(int(np.prod(shape_at(t.shape, sizes))) * bytes_of_type(t.type) for t in along)
         return max(1, min(extent, _BYTES * extent // max(1, total)))
+
+
+def given_by_name(f: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """All that a call of f is given. Raises UsageError for more than there are arguments."""
+    if len(args) > len(f.inputs):
+        raise usage(f"{len(args)} arguments for {len(f.inputs)}")
+    return {**dict(zip(f.inputs, args, strict=False)), **kwargs}
+
+
+def sizes_told(f: Function, arrays: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, int]:
+    """The values of f's sizes, told by arrays and given by name. Raises ArgumentError as a call of f."""
+    if missing := [name for name in f.inputs if name not in arrays]:
+        raise usage(f"`{missing[0]}` is missing", f"it takes {', '.join(f.inputs)}")
+    shapes = [tuple(arrays[name].shape) for name in f.inputs]
+    return dict(size_symbols_of(f.program).values(shapes, given))
 
 
 def _computed(
@@ -255,7 +269,7 @@ def _sliceable(value: Any) -> Any:
     return value if hasattr(value, "shape") and hasattr(value, "__getitem__") else np.asarray(value)
 
 
-def _usual_index(f: Function) -> str:
+def usual_index(f: Function) -> str:
     """The index that is divided where none is named: the first one of the first result that has one."""
     found = next((d.indices[0] for d in f.program.outputs if d.indices and d.pattern is None), None)
     if found is None:
@@ -276,6 +290,20 @@ def _axis(f: Function, name: str) -> BlockAxis:
     )
 
 
+def checked_lengths(lengths: Mapping[str, Any]) -> dict[str, Length | None]:
+    """Lengths of blocks along indices. Raises UsageError for what is none."""
+    found: dict[str, Length | None] = {}
+    for name, length in lengths.items():
+        several = cast("Sequence[Any]", length) if isinstance(length, tuple | list) else [length]
+        for each in several:
+            if length is not None and (not isinstance(each, int) or isinstance(each, bool) or each < 1):
+                raise usage(
+                    f"the length of a block along `{name}` is a number from 1, not {shown_value(each)}"
+                )
+        found[name] = tuple(several) if several is length else cast("int | None", length)
+    return found
+
+
 class Divide:
     """`f.block`: blocks of f's results."""
 
@@ -283,19 +311,15 @@ class Divide:
         self._f = f
 
     @public
-    def __call__(self, /, **lengths: int | None) -> BlockFunction:
+    def __call__(self, /, **lengths: int | Sequence[int] | None) -> BlockFunction:
         """A block of so many places along each of these indices of f's results, or of sums.
 
         What goes along with an index is divided too: a cotangent with its output, a gradient with what it
-        is of. Without an index it is the first one of the first result; None as a length is as many
-        places as fit a few megabytes. Raises UsageError for what is no length, CompileError as its class.
+        is of. Without an index it is the first one of the first result. Several lengths, as those of chunks
+        of Dask, are of one block each; None as a length is as many places as fit a few megabytes. Raises
+        UsageError for what is no length, CompileError as its class.
         """
-        for name, length in lengths.items():
-            if length is not None and (not isinstance(length, int) or isinstance(length, bool) or length < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise usage(
-                    f"the length of a block along `{name}` is a number from 1, not {shown_value(length)}"
-                )
-        return BlockFunction(self._f, lengths)
+        return BlockFunction(self._f, checked_lengths(lengths))
 
     def __repr__(self) -> str:
         return f"<blocks of {typed_text(self._f)}>"

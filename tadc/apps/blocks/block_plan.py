@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import accumulate, product
 from math import prod
 
 from tadc.apps.blocks.block_program import BlockProgram, Slices
@@ -17,6 +17,9 @@ MOST_BLOCKS = 1_000_000
 
 #: Of each dimension the places.
 Box = tuple[range, ...]
+
+#: How many places blocks have along an axis: all but the last so many, or each as many as is said.
+Length = int | tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -94,18 +97,19 @@ class BlockPlan:
 
 
 def plan_of(
-    made: Sequence[tuple[BlockStage, BlockProgram]], sizes: Mapping[str, int], lengths: Mapping[str, int]
+    made: Sequence[tuple[BlockStage, BlockProgram]], sizes: Mapping[str, int], lengths: Mapping[str, Length]
 ) -> BlockPlan:
     """The blocks with so many places along each axis, at values of all sizes.
 
-    Raises UsageError for more blocks than anyone can wait for.
+    Raises UsageError for lengths that do not add up to an axis, and for more blocks than anyone can wait for.
     """
     for stage, _ in made:
-        extents = [(max(form.evaluate(sizes) for form in a.extents), lengths[a.name]) for a in stage.axes]
-        count = prod(-(-extent // length) for extent, length in extents)
+        count = prod(_count(a.extent(sizes), lengths[a.name]) for a in stage.axes)
         if count > MOST_BLOCKS:
+            name = stage.axes[0].name
+            own = lengths[name]
             longer = (
-                f"give longer blocks: `f.block({stage.axes[0].name}={100 * lengths[stage.axes[0].name]})`"
+                f"give longer blocks: `f.block({name}={100 * (own if isinstance(own, int) else max(own))})`"
             )
             raise usage(f"there are {count:,} blocks, which is more than {MOST_BLOCKS:,}", longer)
     found: list[StagePlan] = []
@@ -115,17 +119,25 @@ def plan_of(
         shapes = {t.name: shape_at(t.shape, sizes) for t in tensors}
         is_divided = any(axis.dims.keys() & {d.name for d in program.outputs} for axis in stage.axes)
         places = tuple(
-            _places(max(form.evaluate(sizes) for form in axis.extents), lengths[axis.name])
+            _places(axis.name, axis.extent(sizes), lengths[axis.name])
             if is_divided or stage.parts
-            else (range(max(form.evaluate(sizes) for form in axis.extents)),)
+            else (range(axis.extent(sizes)),)
             for axis in stage.axes
         )
         found.append(StagePlan(stage, division, sizes, shapes, places))
     return BlockPlan(tuple(found))
 
 
-def _places(extent: int, length: int) -> tuple[range, ...]:
-    return tuple(range(at, min(at + length, extent)) for at in range(0, extent, length))
+def _count(extent: int, length: Length) -> int:
+    return -(-extent // length) if isinstance(length, int) else len(length)
+
+
+def _places(name: str, extent: int, length: Length) -> tuple[range, ...]:
+    if isinstance(length, int):
+        return tuple(range(at, min(at + length, extent)) for at in range(0, extent, length))
+    if sum(length) != extent:
+        raise usage(f"blocks along `{name}` have {sum(length)} places together, and there are {extent}")
+    return tuple(range(stop - own, stop) for own, stop in zip(length, accumulate(length), strict=True))
 
 
 def bytes_of(box: Box, type: str) -> int:

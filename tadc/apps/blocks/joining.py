@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,17 @@ JOIN: Mapping[str, Callable[[Any, Any], Any]] = {
     "max": np.maximum,
     "min": np.minimum,
 }
+
+
+T = TypeVar("T")
+
+
+def tree(parts: Sequence[T], join: Callable[[T, T], T]) -> T:
+    """All parts, joined two by two as `Joined` does. What joins all of them is joined last."""
+    if len(parts) == 1:
+        return parts[0]
+    half = 1 << (len(parts) - 1).bit_length() - 1
+    return join(tree(parts[:half], join), tree(parts[half:], join))
 
 
 @dataclass

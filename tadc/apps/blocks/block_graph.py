@@ -1,0 +1,218 @@
+"""The tasks of a stage, as a graph of Dask's: keys, and calls on keys. Nothing here needs Dask."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, product
+from math import prod
+from operator import getitem
+from typing import Any
+
+import numpy as np
+
+from tadc.apps.blocks.block_plan import BlockTask, Box, StagePlan
+from tadc.apps.blocks.block_tasks import BoxLayout, ComputeBlock, CutPiece, JoinParts, StitchBox
+from tadc.apps.blocks.joining import tree
+from tadc.toolkit.reporting import VERSION
+from tadc.toolkit.running import numpy_type
+
+#: The name of a task: that of an array or a layer, and numbers.
+Key = tuple[Any, ...]
+Tasks = dict[Key, Any]
+
+#: Of chunks with so many bytes, pieces of less than a half are cut where the chunk is.
+_WHOLE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """A tensor whose chunks have the key of its name and where they stand."""
+
+    name: str
+    lengths: tuple[tuple[int, ...], ...]
+    dtype: np.dtype[Any]
+    starts: tuple[tuple[int, ...], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        starts = tuple(tuple(accumulate(lengths, initial=0))[:-1] for lengths in self.lengths)
+        object.__setattr__(self, "starts", starts)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the tensor."""
+        return tuple(map(sum, self.lengths))
+
+    def pieces(self, box: Box) -> Iterator[tuple[Key, tuple[slice, ...] | None]]:
+        """The keys of chunks in which a box is, and their places; None for all of a chunk."""
+        for parts in product(*(list(self._along(d, places)) for d, places in enumerate(box))):
+            chunk = tuple(n for n, _, _ in parts)
+            is_whole = all(is_all for _, _, is_all in parts)
+            yield (self.name, *chunk), None if is_whole else tuple(places for _, places, _ in parts)
+
+    def lengths_of(self, box: Box) -> tuple[tuple[int, ...], ...]:
+        """Of each dimension the lengths of the pieces."""
+        return tuple(
+            tuple(s.stop - s.start for _, s, _ in self._along(d, places)) for d, places in enumerate(box)
+        )
+
+    def bytes_of(self, key: Key) -> int:
+        """What a chunk takes in memory."""
+        chunk = [lengths[int(n)] for lengths, n in zip(self.lengths, key[1:], strict=True)]
+        return prod(chunk) * self.dtype.itemsize
+
+    def _along(self, dimension: int, places: range) -> Iterator[tuple[int, slice, bool]]:
+        """The chunks along a dimension that have some of the places, which of theirs, and whether all."""
+        starts, lengths = self.starts[dimension], self.lengths[dimension]
+        n = max(0, bisect_right(starts, places.start) - 1)
+        while n < len(starts) and starts[n] < places.stop:
+            first = max(places.start - starts[n], 0)
+            stop = min(places.stop - starts[n], lengths[n])
+            if first < stop:
+                yield n, slice(first, stop), stop - first == lengths[n]
+            n += 1
+
+
+@dataclass
+class StageGraph:
+    """The tasks of a stage: `tasks` those of blocks, and of each result those that make its chunks.
+
+    Keys of blocks have the name of the stage, or of its result where that is one, not joined.
+    """
+
+    name: str
+    text: str
+    plan: StagePlan
+    tensors: Mapping[str, Chunks]
+    token: str
+    tasks: Tasks = field(default_factory=Tasks)
+    results: dict[str, Tasks] = field(default_factory=dict[str, Tasks])
+    chunks: dict[str, Chunks] = field(default_factory=dict[str, Chunks])
+    #: The only result of blocks, where that is not joined: keys of blocks are those of its chunks.
+    alone: str = ""
+
+    def __post_init__(self) -> None:
+        blocks = [self.plan.task(cell) for cell in self.plan.cells]
+        outputs = self.plan.stage.program.outputs
+        self.alone = outputs[0].name if len(outputs) == 1 and not self.plan.part(outputs[0].name) else ""
+        self._often = _read_often(blocks)
+        for d in outputs:
+            boxes = {task.writes[d.name] for task in blocks if self.plan.is_written(d.name, task.cell)}
+            self.chunks[d.name] = Chunks(
+                f"{d.name}-{self.token}",
+                tuple(map(_lengths, zip(*boxes, strict=True))) if d.shape else (),
+                np.dtype(numpy_type(d.type)),
+            )
+            self.results[d.name] = {}
+        parts: dict[tuple[str, Key], list[Key]] = {}
+        for task in blocks:
+            self._add_block(task, parts)
+        for (name, key), keys in parts.items():
+            self._add_joins(name, key, keys)
+
+    def _add_block(self, task: BlockTask, parts: dict[tuple[str, Key], list[Key]]) -> None:
+        """The task of a block, and what takes its results apart."""
+        key: Key = (self.name, *task.cell)
+        if self.alone:
+            if not prod(map(len, task.writes[self.alone])) and self._chunk(self.alone, task) in self.tasks:
+                return
+            key = self._chunk(self.alone, task)
+        layouts: dict[str, tuple[BoxLayout, np.dtype[Any]]] = {}
+        chunks: list[list[Key]] = []
+        for name, box in task.reads.items():
+            layout, keys = self._read(name, box)
+            layouts[name] = layout, self.tensors[name].dtype
+            chunks.append(keys)
+        self.tasks[key] = (ComputeBlock(self.text, VERSION, task.sizes, layouts), *chunks)
+        if self.alone:
+            return
+        several = len(task.writes) > 1
+        for n, name in enumerate(task.writes):
+            if not self.plan.is_written(name, task.cell):
+                continue
+            result = self._chunk(name, task)
+            if self.plan.part(name) is not None:
+                own: Key = (f"{name}_part-{self.token}", *task.cell)
+                parts.setdefault((name, result), []).append(own if several else key)
+                if several:
+                    self.results[name][own] = (getitem, key, n)
+            elif prod(map(len, task.writes[name])) or result not in self.results[name]:
+                self.results[name][result] = (getitem, key, n) if several else key
+
+    def _chunk(self, name: str, task: BlockTask) -> Key:
+        """The key of the chunk that a block writes; beyond the last one along a dimension it is that."""
+        chunks = self.chunks[name]
+        at = (
+            min(bisect_right(starts, places.start) - 1, len(starts) - 1)
+            for starts, places in zip(chunks.starts, task.writes[name], strict=True)
+        )
+        return (chunks.name, *at)
+
+    def _add_joins(self, name: str, key: Key, parts: Sequence[Key]) -> None:
+        """The tasks that join parts of a chunk, as `Joined` does."""
+        part = self.plan.part(name)
+        assert part is not None
+        tasks, join = self.results[name], JoinParts(part.kind)
+        made = 0
+
+        def joined(one: Key, other: Key) -> Key:
+            nonlocal made
+            made += 1
+            is_last = made == len(parts) - 1
+            own: Key = key if is_last else (f"{name}_{part.kind}-{self.token}", *key[1:], made)
+            tasks[own] = (join, one, other)
+            return own
+
+        if len(parts) == 1:
+            tasks[key] = parts[0]
+        else:
+            tree(parts, joined)
+
+    def _read(self, name: str, box: Box) -> tuple[BoxLayout, list[Key]]:
+        """How a box is made, and of which tasks' results.
+
+        What several blocks read of several chunks is a task of its own, and so is a small piece of a chunk.
+        """
+        tensor = self.tensors[name]
+        keys: list[Key] = []
+        pieces: list[tuple[slice, ...] | None] = []
+        for key, piece in tensor.pieces(box):
+            if piece is not None and self._is_cut(tensor, key, piece):
+                own: Key = (f"{name}_piece-{self.token}", *_numbers(key[1:], piece))
+                self.tasks[own] = (CutPiece(piece), key)
+                key, piece = own, None
+            keys.append(key)
+            pieces.append(piece)
+        layout = BoxLayout(tensor.lengths_of(box), tuple(pieces))
+        if len(keys) < 2 or (name, box) not in self._often:
+            return layout, keys
+        whole: Key = (f"{name}_box-{self.token}", self.name, *(n for p in box for n in (p.start, p.stop)))
+        self.tasks[whole] = (StitchBox(layout, tensor.dtype), keys)
+        return BoxLayout(tuple((len(places),) for places in box), (None,)), [whole]
+
+    def _is_cut(self, tensor: Chunks, key: Key, piece: tuple[slice, ...]) -> bool:
+        taken = prod(s.stop - s.start for s in piece) * tensor.dtype.itemsize
+        return tensor.bytes_of(key) >= max(_WHOLE, 2 * taken + 1)
+
+
+def _read_often(blocks: Sequence[BlockTask]) -> set[tuple[str, Box]]:
+    """The boxes that more than one block reads."""
+    seen: set[tuple[str, Box]] = set()
+    found: set[tuple[str, Box]] = set()
+    for task in blocks:
+        for read in task.reads.items():
+            (found if read in seen else seen).add(read)
+    return found
+
+
+def _lengths(several: Sequence[range]) -> tuple[int, ...]:
+    """The lengths along a dimension that is written in these places; none is empty but the only one."""
+    places = sorted({(p.start, p.stop) for p in several})
+    return tuple(stop - start for start, stop in places if stop > start) or (0,)
+
+
+def _numbers(chunk: Sequence[int], piece: Sequence[slice]) -> Iterator[int]:
+    yield from chunk
+    for s in piece:
+        yield from (s.start, s.stop)

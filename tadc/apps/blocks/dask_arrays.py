@@ -1,0 +1,221 @@
+"""`f.dask`: f as a function of Dask arrays, of whose results each block is a task.
+
+A stage is a layer of a graph: a block's task reads the chunks in which its boxes are, and what is joined of
+parts is joined by tasks of the same tree as `f.block` has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import isnan
+from typing import Any
+
+import dask.array
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+
+from tadc.apps.blocks.axes import BlockAxis, axis_of, outer_reductions
+from tadc.apps.blocks.block_function import (
+    FunctionInBlocks,
+    checked_lengths,
+    given_by_name,
+    sizes_told,
+    usual_index,
+)
+from tadc.apps.blocks.block_graph import Chunks, StageGraph
+from tadc.apps.blocks.block_plan import Length
+from tadc.toolkit.language import Program
+from tadc.toolkit.reporting import (
+    VERSION,
+    ArgumentError,
+    CompileError,
+    Diagnostic,
+    checked_mapping,
+    public,
+)
+from tadc.toolkit.running import HOST, Function, result_type, size_symbols_of, typed_text
+
+#: Dask's own types are of no use here.
+da: Any = dask.array
+
+
+class DaskFunction:
+    """A function of Dask arrays; made by `f.dask`.
+
+    Arrays may also be of NumPy, in files (`numpy.memmap`, Zarr, HDF5), or lists. Results are computed where
+    and when Dask does it; blocks have the bits that they have by `f.block`.
+
+    >>> import tadc, dask.array
+    >>> f = tadc.function("x: f64[N]; w: f64[3]; y[i: N - 2] = sum{k} (w[k]*x[i + k])")
+    >>> y = f.dask(dask.array.arange(10.0, chunks=4), [1, 0, -1])
+    >>> y
+    dask.array<y, shape=(8,), dtype=float64, chunksize=(4,), chunktype=numpy.ndarray>
+    >>> y.compute(scheduler="threads")
+    array([-2., -2., -2., -2., -2., -2., -2., -2.])
+    """
+
+    def __init__(self, f: Function) -> None:
+        self._f = f
+        self._divisions: dict[tuple[str, ...], FunctionInBlocks] = {}
+
+    def __repr__(self) -> str:
+        return f"<tadc.dask.DaskFunction {typed_text(self._f)}>"
+
+    @public
+    def __call__(self, /, *args: Any, chunks: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+        """f's results, one Dask array or a named tuple of them.
+
+        `chunks` has how many places blocks have along indices of f's results, or of sums, as `f.block`
+        takes them: one number, or that of each block. Without it, blocks are as the chunks of arguments
+        along all such indices. Raises ArgumentError and CompileError as a call of f and as `f.block`.
+        """
+        f = self._f
+        if f.is_open:
+            return f.at_call(args, kwargs).dask(*args, chunks=chunks, **kwargs)
+        given = given_by_name(f, args, kwargs)
+        arrays = {name: _as_dask(name, value) for name, value in given.items() if name in f.inputs}
+        sizes = sizes_told(f, arrays, {n: v for n, v in given.items() if n not in arrays})
+        _check_types(f, arrays)
+        checked_mapping(chunks, "chunks", 'chunks={"i": 1000}')
+        if chunks is None:
+            division, lengths = self._as_chunks(arrays, sizes)
+        else:
+            lengths = checked_lengths(chunks)
+            division = self._divided(tuple(lengths))
+        if any(axis.extent(sizes) == 0 for axis in division.axes):
+            division = self._divided(())
+        found = _graph(division, arrays, sizes, lengths)
+        return found[0] if len(found) == 1 else result_type(f.outputs)(*found)
+
+    def _divided(self, names: tuple[str, ...]) -> FunctionInBlocks:
+        if names not in self._divisions:
+            self._divisions[names] = FunctionInBlocks(self._f, names)
+        return self._divisions[names]
+
+    def _as_chunks(
+        self, arrays: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> tuple[FunctionInBlocks, dict[str, Length | None]]:
+        """The division along all indices along which arguments have several chunks, as they have them."""
+        lengths: dict[str, Length | None] = {}
+        for axis, own in _chunked_axes(self._f.program, arrays):
+            try:
+                self._divided((*lengths, axis.name))
+            except CompileError:  # a recurrence goes along it, or blocks cannot be proven to be enough
+                continue
+            lengths[axis.name] = _fitted(own, axis.extent(sizes))
+        if not lengths:
+            try:
+                name = usual_index(self._f)
+                self._divided((name,))
+                lengths[name] = None
+            except CompileError:
+                pass
+        return self._divided(tuple(lengths)), lengths
+
+
+def _as_dask(name: str, value: Any) -> Any:
+    """An argument as a Dask array; what lies in memory is one chunk."""
+    if not isinstance(value, da.Array):
+        if not hasattr(value, "shape") or type(value) is np.ndarray:
+            return da.from_array(np.asarray(value), chunks=-1)
+        return da.from_array(value)  # in chunks as those of its file, or of as many bytes as Dask likes
+    if any(isnan(length) for lengths in value.chunks for length in lengths):
+        message = f"the lengths of the chunks of `{name}` are unknown"
+        helps = [f"have them computed: `{name}.compute_chunk_sizes()`"]
+        raise ArgumentError([Diagnostic("TAD0503", message, helps=helps)])
+    return value
+
+
+def _check_types(f: Function, arrays: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for elements that f does not take."""
+    examples = {p: np.empty((0,) * arrays[p.name].ndim, arrays[p.name].dtype) for p in _parameters(f)}
+    problems = [found for p, array in examples.items() if (found := HOST.type_problem(p, array, array))]
+    if problems:
+        raise ArgumentError(problems)
+
+
+def _parameters(f: Function) -> tuple[Any, ...]:
+    return size_symbols_of(f.program).inputs
+
+
+def _chunked_axes(program: Program, arrays: Mapping[str, Any]) -> Iterator[tuple[BlockAxis, tuple[int, ...]]]:
+    """Indices along which arguments have several chunks, and those of the largest one."""
+    taken: set[tuple[str, int]] = set()
+    for name in _indices(program):
+        axis = axis_of(program, name)
+        if axis is None or axis.dims.items() & taken:
+            continue
+        along = [arrays[a].chunks[d] for a, d in axis.dims.items() if a in arrays]
+        several = [
+            (arrays[a].nbytes, arrays[a].chunks[d])
+            for a, d in axis.dims.items()
+            if a in arrays and len(arrays[a].chunks[d]) > 1
+        ]
+        if along and several:
+            taken |= axis.dims.items()
+            yield axis, max(several)[1]
+
+
+def _indices(program: Program) -> Iterator[str]:
+    """The indices along which a program may be divided: those of results, then those of sums."""
+    found = [index for d in program.outputs if d.pattern is None for index in d.indices]
+    for d in program.definitions:
+        found += [hint for reduction in outer_reductions(d.body) for hint in reduction.hints]
+    yield from dict.fromkeys(found)
+
+
+def _fitted(lengths: tuple[int, ...], extent: int) -> tuple[int, ...]:
+    """Lengths that add up to an extent: the last ones are shorter, or the last one is longer."""
+    found: list[int] = []
+    for length in lengths:
+        own = min(length, extent - sum(found))
+        if own > 0:
+            found.append(own)
+    if found:
+        found[-1] += extent - sum(found)
+    return tuple(found)
+
+
+def _graph(
+    division: FunctionInBlocks,
+    arrays: Mapping[str, Any],
+    sizes: Mapping[str, int],
+    lengths: Mapping[str, Length | None],
+) -> list[Any]:
+    """f's results as Dask arrays."""
+    token = tokenize(
+        VERSION, str(division.whole), dict(lengths), dict(sizes), {n: a.name for n, a in arrays.items()}
+    )
+    tensors = {n: Chunks(a.name, a.chunks, a.dtype) for n, a in arrays.items()}
+    made: dict[str, Any] = dict(arrays)
+    for n, plan in enumerate(division.plan(sizes, lengths).stages):
+        stage = StageGraph(f"blocks{n}-{token}", str(division.functions[n]), plan, tensors, token)
+        below = [made[a.name] for a in plan.stage.program.arguments]
+        tensors |= stage.chunks
+        made |= _layered(stage, below)
+    return [made[name] for name in division.whole.outputs]
+
+
+def _layered(stage: StageGraph, below: list[Any]) -> dict[str, Any]:
+    """The results of a stage as Dask arrays: of a layer of blocks, and one of what takes it apart."""
+    layers: dict[str, Any] = {}
+    layers_below: dict[str, set[str]] = {}
+    for array in below:
+        layers |= array.dask.layers
+        layers_below |= array.dask.dependencies
+    own = stage.name
+    if stage.alone:
+        own = stage.chunks[stage.alone].name
+    layers[own] = MaterializedLayer(stage.tasks)
+    layers_below[own] = {name for array in below for name in array.__dask_layers__()}
+    found: dict[str, Any] = {}
+    for name, chunks in stage.chunks.items():
+        if not stage.alone:
+            layers[chunks.name] = MaterializedLayer(stage.results[name])
+            layers_below[chunks.name] = {own}
+    for name, chunks in stage.chunks.items():
+        graph = HighLevelGraph(layers, layers_below)
+        meta: Any = np.empty((0,) * len(chunks.lengths), chunks.dtype)
+        found[name] = da.Array(graph, chunks.name, chunks.lengths, meta=meta)
+    return found
