@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_640,
     "backend": 16_972,
-    "tadc": 29_900,
-    "tadc/apps": 11_400,
+    "tadc": 30_430,
+    "tadc/apps": 11_430,
 }
 
 

@@ -36,6 +36,8 @@ class Derived:
     def __init__(self, function: Function, base: Base | None = None) -> None:
         self.function = function
         self.base = base
+        #: Dimensions of inputs of which a warning said that all devices get all.
+        self.gathered: set[tuple[str, int]] = set()
         self._made: dict[Any, Any] = {}
         self._lock = new_rlock()
 

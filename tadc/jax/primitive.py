@@ -1,8 +1,8 @@
 """The operation of JAX that calls a kernel, and its rules.
 
 All that is not JAX's documented interface is here: `jax.extend.core.Primitive`, and what is used of
-`jax.interpreters` (`ad`, `batching`, `mlir`, `xla`), public modules without a promise of stability. It is the
-same from JAX 0.5.0 to 0.10.2.
+`jax.interpreters` (`ad`, `batching`, `mlir`, `xla`), public modules without a promise of stability, the same
+from JAX 0.5.0 to 0.10.2; and where JAX has it, its set of operations that are told of devices.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -12,15 +12,20 @@ same from JAX 0.5.0 to 0.10.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
-from jax import ffi
+import jax
+from jax import ffi, lax
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
+from jax.sharding import NamedSharding, PartitionSpec
 
 from tadc.caller.boundary import UsageError, usage
 from tadc.jax.derived import Derived, DerivedPart
+from tadc.jax.traced_shapes import is_known
 from tadc.jax.xla_kernels import KERNELS, TARGET
 
 call_p = Primitive("tadc")
@@ -31,7 +36,32 @@ call_p.def_impl(lambda *arrays, derived: xla.apply_primitive(call_p, *arrays, de
 
 def call(derived: Derived, arrays: Sequence[Any]) -> list[Any]:
     """The results for arrays of the right types. Raises ArgumentError for shapes that are wrong."""
-    return call_p.bind(*arrays, derived=derived)
+    return call_p.bind(*_varying_alike(arrays), derived=derived)
+
+
+def _varying_alike(arrays: Sequence[Any]) -> Sequence[Any]:
+    """Arrays that vary by the same axes in `shard_map`: the transpose adds what those gave that did not."""
+    found = [_varying(jax.typeof(array)) for array in arrays] if hasattr(jax, "typeof") else []
+    every = frozenset[str]().union(*found)
+    return (
+        [
+            _cast(array, tuple(sorted(every - by))) if by != every else array
+            for array, by in zip(arrays, found, strict=True)
+        ]
+        if every
+        else arrays
+    )
+
+
+def _varying(aval: Any) -> frozenset[str]:
+    """The axes of a mesh by which JAX knows a value to vary; the name depends on the version."""
+    return getattr(aval, "vma", None) or getattr(getattr(aval, "mat", None), "varying", None) or frozenset()
+
+
+def _cast(array: Any, axes: tuple[str, ...]) -> Any:
+    """The array as one that varies by axes; the name depends on the version."""
+    newer: Any = lax
+    return newer.pcast(array, axes, to="varying") if hasattr(lax, "pcast") else newer.pvary(array, axes)
 
 
 def _call_part(part: DerivedPart, values: Sequence[Any]) -> list[Any]:
@@ -40,19 +70,16 @@ def _call_part(part: DerivedPart, values: Sequence[Any]) -> list[Any]:
 
 @call_p.def_abstract_eval
 def _results(*avals: Any, derived: Derived) -> list[Any]:
-    if any(map(_varies, avals)):
-        raise usage(
-            "in `jax.shard_map` calls of `f.jax` do not say by which axes of the mesh their results vary",
-            "write `jax.shard_map(…, check_vma=False)`",
-        )
     shapes = derived.shapes
     found = shapes.results(tuple(tuple(aval.shape) for aval in avals))
-    return [ShapedArray(shape, p.dtype) for shape, p in zip(found, shapes.outputs, strict=True)]
-
-
-def _varies(aval: Any) -> bool:
-    """Whether JAX keeps track of axes by which a value varies; the name depends on the version."""
-    return bool(getattr(aval, "vma", None) or getattr(getattr(aval, "mat", None), "varying", None))
+    made = zip(found, (p.dtype for p in shapes.outputs), strict=True)
+    if not any(map(_varying, avals)):
+        return [ShapedArray(shape, dtype) for shape, dtype in made]
+    mesh = avals[0].sharding.mesh
+    return [
+        avals[0].update(shape=s, dtype=d, sharding=NamedSharding(mesh, PartitionSpec(*(None for _ in s))))
+        for s, d in made
+    ]
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, derived: Derived) -> tuple[Any, Any]:
@@ -103,7 +130,13 @@ def _batch(values: Sequence[Any], axes: Sequence[Any], *, derived: Derived) -> t
 
 
 def _lower(context: Any, *operands: Any, derived: Derived) -> Any:
-    sizes = derived.shapes.in_question(tuple(tuple(aval.shape) for aval in context.avals_in))
+    shapes = tuple(tuple(aval.shape) for aval in context.avals_in)
+    if _is_divided(context.module_context) and operands and is_known(shapes):
+        from tadc.jax.partitioning import Partitioning
+
+        divided = mlir.lower_fun(Partitioning(derived, call, shapes), multiple_results=True)
+        return divided(context, *operands)
+    sizes = derived.shapes.in_question(shapes)
     function = derived.function if sizes is None else derived.function.at(sizes)
     key, text = KERNELS.ready(function)
     key_attribute = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), key)
@@ -114,6 +147,18 @@ def _lower(context: Any, *operands: Any, derived: Derived) -> Any:
         has_side_effect=_is_left_out(derived, context.avals_out),
     )
     return lower(context, *operands)
+
+
+def _is_divided(module: Any) -> bool:
+    """Whether a call is one of several devices together, in a mesh: not that of one in `shard_map`."""
+    where = module.axis_context
+    return (
+        getattr(where, "device_assignment", None) is not None
+        and where.num_devices > 1
+        and getattr(where, "abstract_mesh", None) is not None
+        and bool(getattr(jax.config, "jax_use_shardy_partitioner", False))
+        and not getattr(module.lowering_parameters, "for_export", False)
+    )
 
 
 def _is_left_out(derived: Derived, results: Sequence[Any]) -> bool:
@@ -130,6 +175,13 @@ def _refuse(context: Any, *operands: Any, derived: Derived) -> Any:
     )
 
 
+with suppress(ImportError, AttributeError):  # else arrays are gathered on all devices
+    dispatch = import_module("jax._src.dispatch")
+    dispatch.prim_requires_devices_during_lowering.add(call_p)
+if not hasattr(jax, "shard_map"):  # before JAX 0.6
+    old = import_module("jax.experimental.shard_map")
+    old.register_standard_check(call_p)
+    old.register_standard_rewrite(call_p)
 ad.primitive_jvps[call_p] = _jvp
 ad.primitive_transposes[call_p] = _transpose
 batching.primitive_batchers[call_p] = _batch

@@ -165,15 +165,22 @@ np.testing.assert_array_equal(jax.jit(f)(placed, w), (x @ w)**2)
 gradient = 2 * (x @ w) @ x
 np.testing.assert_array_equal(jax.grad(lambda w: f(placed, w).sum())(w), gradient)
 if hasattr(jax, "shard_map"):
-    shard = functools.partial(jax.shard_map, f, mesh=mesh, in_specs=(P("a"), P()), out_specs=P("a"))
-    run = shard(check_vma=False)
+    shard_map, unchecked = jax.shard_map, {"check_vma": False}
+else:
+    from jax.experimental.shard_map import shard_map
+    unchecked = {"check_rep": False}
+shard = functools.partial(shard_map, mesh=mesh, in_specs=(P("a"), P()), out_specs=P("a"))
+for run in (shard(f), shard(f, **unchecked)):
     np.testing.assert_array_equal(jax.jit(run)(x, w), (x @ w)**2)
     np.testing.assert_array_equal(jax.jit(jax.grad(lambda w: run(x, w).sum()))(w), gradient)
-    try:
-        jax.grad(lambda w: shard()(x, w).sum())(w)
-        raise AssertionError("the gradient would be wrong")
-    except tadc.UsageError as error:
-        assert "check_vma=False" in str(error)
+    np.testing.assert_array_equal(jax.jvp(lambda w: run(x, w), (w,), (w,))[1], 2 * (x @ w)**2)
+run = shard(lambda x, w: jax.vmap(f, (0, None))(x[:, None], w)[:, 0])
+np.testing.assert_array_equal(jax.grad(lambda w: jax.jit(run)(x, w).sum())(w), gradient)
+second = jax.hessian(lambda w: shard(f)(x, w).sum())(w)
+np.testing.assert_array_equal(second, 2 * x.T @ x)
+joined = lambda x, w: jax.lax.psum(f(x, w).sum(), "a")
+total = shard_map(joined, mesh=mesh, in_specs=(P("a"), P()), out_specs=P())
+np.testing.assert_array_equal(jax.grad(lambda w: total(x, w))(w), gradient)
 """
 
 

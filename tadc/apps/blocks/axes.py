@@ -86,6 +86,20 @@ def axis_of(program: Program, name: str) -> BlockAxis | None:
     return axis
 
 
+def axes_of(program: Program) -> list[BlockAxis]:
+    """Axes along which a program may be divided at once: of indices of its outputs, then of its sums."""
+    outputs = dict.fromkeys(index for d in program.outputs if d.pattern is None for index in d.indices)
+    reductions = (r for d in program.definitions for r in outer_reductions(d.body))
+    sums = dict.fromkeys(hint for r in reductions for hint in r.hints if hint not in outputs)
+    found = [axis for name in (*outputs, *sums) if (axis := axis_of(program, name)) is not None]
+    found[len(outputs) :] = sorted(found[len(outputs) :], key=lambda axis: -len(axis.dims))
+    kept: list[BlockAxis] = []
+    for axis in found:
+        if not any(axis.dims.items() & other.dims.items() for other in kept):
+            kept.append(axis)
+    return kept
+
+
 def _how_far(program: Program, axis: BlockAxis) -> Iterator[Affine]:
     """The extents of all results that go along with an axis, and of sums."""
     for definition in program.definitions:

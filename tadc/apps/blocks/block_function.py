@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tadc.apps.blocks.axes import BlockAxis, axis_of
+from tadc.apps.blocks.axes import BlockAxis, axes_of, axis_of
 from tadc.apps.blocks.block_plan import BlockPlan, Box, Length, StagePlan, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
@@ -320,6 +320,11 @@ class Divide:
         UsageError for what is no length, CompileError as its class.
         """
         return BlockFunction(self._f, checked_lengths(lengths))
+
+    @property
+    def axes(self) -> list[BlockAxis]:
+        """What may be divided at once: indices of results, then of sums."""
+        return axes_of(self._f.program)
 
     def __repr__(self) -> str:
         return f"<blocks of {typed_text(self._f)}>"

@@ -44,6 +44,11 @@ class StagePlan:
     places: tuple[tuple[range, ...], ...]
 
     @property
+    def is_divided(self) -> bool:
+        """Whether there is more than one block where an axis has more places than one block."""
+        return is_divided(self.stage)
+
+    @property
     def cells(self) -> Iterator[tuple[int, ...]]:
         """Where blocks stand. A stage of which nothing is divided has one block."""
         return product(*(range(len(places)) for places in self.places))
@@ -117,15 +122,20 @@ def plan_of(
         program = stage.program
         tensors = (*program.arguments, *program.outputs)
         shapes = {t.name: shape_at(t.shape, sizes) for t in tensors}
-        is_divided = any(axis.dims.keys() & {d.name for d in program.outputs} for axis in stage.axes)
         places = tuple(
             _places(axis.name, axis.extent(sizes), lengths[axis.name])
-            if is_divided or stage.parts
+            if is_divided(stage)
             else (range(axis.extent(sizes)),)
             for axis in stage.axes
         )
         found.append(StagePlan(stage, division, sizes, shapes, places))
     return BlockPlan(tuple(found))
+
+
+def is_divided(stage: BlockStage) -> bool:
+    """Whether a stage has results that go along with an axis, or parts of them."""
+    names = {d.name for d in stage.program.outputs}
+    return bool(stage.parts) or any(axis.dims.keys() & names for axis in stage.axes)
 
 
 def _count(extent: int, length: Length) -> int:

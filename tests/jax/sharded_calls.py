@@ -1,0 +1,191 @@
+"""Calls on arrays that are divided over eight devices, against the same by JAX on one, and their HLO."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import tadc
+
+COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute)(?=\()")
+
+F = Callable[..., Any]
+
+
+def devices(*shape: int) -> Mesh:
+    count = int(np.prod(shape))
+    return Mesh(np.array(jax.devices()[:count]).reshape(shape), ("a", "b")[: len(shape)])
+
+
+def random(*shape: int) -> Any:
+    return np.random.default_rng(sum(shape)).normal(size=shape)
+
+
+def check(f: F, reference: F, arrays: Any, specs: Any, mesh: Mesh, collectives: str = "") -> Any:
+    """The results of f on arrays divided so are those of the reference; which collectives they take."""
+    placed = [jax.device_put(a, NamedSharding(mesh, spec)) for a, spec in zip(arrays, specs, strict=True)]
+    compiled = jax.jit(f).lower(*placed).compile()
+    found = compiled(*map(jax.device_put, placed, compiled.input_shardings[0]))
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(reference(*arrays)), strict=True):
+        np.testing.assert_allclose(one, other, 1e-11, 1e-11)
+    text = compiled.as_text() or ""
+    assert " ".join(sorted(set(COLLECTIVE.findall(text)))) == collectives, text
+    return found
+
+
+def check_all(f: F, reference: F, arrays: Any, specs: Any, mesh: Mesh, value: str, slope: str) -> None:
+    """The value, gradients and tangents, with the collectives of gradients and of the others."""
+
+    def slopes(of: F) -> F:
+        return jax.grad(lambda *a: jnp.sin(of(*a)).sum(), tuple(range(len(arrays))))
+
+    def tangents(of: F) -> F:
+        return lambda *a: jax.jvp(of, a, tuple(map(jnp.cos, a)))
+
+    check(f, reference, arrays, specs, mesh, value)
+    check(slopes(f), slopes(reference), arrays, specs, mesh, slope)
+    check(tangents(f), tangents(reference), arrays, specs, mesh, value)
+
+
+MATRIX = tadc.function("x: f64[N, K]; w: f64[K, M]; y[i, j] = sum{k} (x[i, k]*w[k, j])").jax
+ATTENTION = tadc.function("""
+q: f64[B, H, N, D]; k: f64[B, H, N, D]; v: f64[B, H, N, D]
+let s[b, h, i, j] = sum{d} (q[b, h, i, d]*k[b, h, j, d])
+let p[b, h, i, j] = exp(s[b, h, i, j] - max{l} (s[b, h, i, l]))
+y[b, h, i, d] = sum{j} (p[b, h, i, j]*v[b, h, j, d]) / sum{j} (p[b, h, i, j])
+""").jax
+STENCIL = tadc.function("""
+x: f64[N]
+y[i] = (if {i >= 1} then (x[i - 1]) else (0)) + (if {i <= N - 3} then (2*x[i + 2]) else (0)) + i*x[i]**2
+""").jax
+CONVOLUTION = tadc.function("""
+x: f64[B, C, N, M]; w: f64[O, C, 3, 3]
+y[b, o, i: N - 2, j: M - 2] = sum{c, k, l} (w[o, c, k, l]*x[b, c, i + k, j + l])
+""").jax
+BODIES = tadc.function("x: f64[N, 3]; y[i] = sum{j} (1/(1 + sum{d} ((x[i, d] - x[j, d])**2)))").jax
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    return jax.nn.softmax(q @ jnp.swapaxes(k, 2, 3)) @ v
+
+
+def stencil(x: Any) -> Any:
+    return jnp.pad(x[:-1], (1, 0)) + jnp.pad(2 * x[2:], (0, 2)) + jnp.arange(len(x)) * x**2
+
+
+def convolution(x: Any, w: Any) -> Any:
+    return jax.lax.conv(x, w, (1, 1), "VALID")
+
+
+def batch() -> None:
+    """What goes along with an index alone needs nothing of others."""
+    scale = tadc.function("x: f64[N, M]; b: f64[M]; y[i, j] = exp(x[i, j])*b[j]").jax
+    for mesh in (devices(2), devices(4), devices(8)):
+        arrays = random(16, 5), random(5)
+        check_all(scale, lambda x, b: jnp.exp(x) * b, arrays, (P("a"), P()), mesh, "", "all-reduce")
+        matrices = random(16, 6), random(6, 8)
+        check_all(MATRIX, jnp.matmul, matrices, (P("a"), P()), mesh, "", "all-reduce")
+        check_all(MATRIX, jnp.matmul, matrices, (P(), P(None, "a")), mesh, "", "all-reduce")
+    found = check(MATRIX, jnp.matmul, matrices, (P("a"), P()), devices(8))
+    assert found.sharding.spec == P("a")
+    stacked = random(8, 6, 3), random(8, 3, 4)
+    check_all(jax.vmap(MATRIX), jnp.matmul, stacked, (P("a"), P("a")), devices(8), "", "")
+    check_all(jax.vmap(MATRIX), jnp.matmul, stacked, (P("a", "b"), P("a")), devices(4, 2), "", "all-reduce")
+
+
+def heads() -> None:
+    """Attention over heads and batch."""
+    arrays = (random(4, 8, 6, 5), random(4, 8, 6, 5)[::-1], random(4, 8, 6, 5)[:, ::-1])
+    check_all(ATTENTION, attention, arrays, (P(None, "a"),) * 3, devices(8), "", "")
+    check_all(ATTENTION, attention, arrays, (P("a", "b"),) * 3, devices(2, 4), "", "")
+    rows = (P(None, None, "a"), P(), P())
+    arrays = (random(2, 3, 16, 5), random(2, 3, 16, 5)[::-1], random(2, 3, 16, 5)[:, ::-1])
+    check_all(ATTENTION, attention, arrays, rows, devices(4), "", "all-reduce")
+
+
+def sums() -> None:
+    """Parts of sums are joined, and of other reductions."""
+    arrays = random(4, 16), random(16, 5)
+    check_all(MATRIX, jnp.matmul, arrays, (P(None, "a"), P("a")), devices(8), "all-reduce", "all-reduce")
+    check_all(MATRIX, jnp.matmul, arrays, (P("a", "b"), P("b")), devices(2, 4), "all-reduce", "all-reduce")
+    rows = (P(), P(None, None, "a"), P(None, None, "a"))
+    check(ATTENTION, attention, (random(2, 2, 16, 3),) * 3, rows, devices(8), "all-reduce")
+    most = tadc.function("x: f64[N]; m = max{i} (x[i]); s = sum{i} (x[i]**3)").jax
+    check(most, lambda x: (x.max(), (x**3).sum()), (random(16) - 9,), (P("a"),), devices(8), "all-reduce")
+    # Five devices have the ten elements, three have none.
+    mesh = devices(8)
+    ten = jax.jit(lambda x: most(jax.lax.with_sharding_constraint(x, NamedSharding(mesh, P("a")))))
+    x = random(10) - 9
+    np.testing.assert_allclose(ten(x), (x.max(), (x**3).sum()), 1e-14)
+
+
+def halos() -> None:
+    """Neighbours lend what a window reads beyond a device's part."""
+    halo, joined = "collective-permute", "all-reduce collective-permute"
+    for mesh in (devices(2), devices(4), devices(8)):
+        check_all(STENCIL, stencil, (random(32),), (P("a"),), mesh, halo, halo)
+
+    # Results are two fewer along each axis, so that the last devices have fewer places.
+    def fitted(f: F) -> F:
+        return lambda x, w: jnp.pad(f(x, w), ((0, 0), (0, 0), (0, 2), (0, 0)))
+
+    arrays = random(2, 2, 32, 7), random(3, 2, 3, 3)
+    of = fitted(CONVOLUTION), fitted(convolution), arrays
+    check_all(*of, (P(None, None, "a"), P()), devices(8), halo, joined)
+    check_all(*of, (P("a", None, "b"), P()), devices(2, 4), halo, joined)
+
+    def curvature(f: F) -> F:
+        return jax.grad(lambda x: jnp.sin(jax.grad(lambda x: (f(x) ** 2).sum())(x)).sum())
+
+    check(curvature(STENCIL), curvature(stencil), (random(32),), (P("a"),), devices(4), halo)
+
+
+def gathered() -> None:
+    """What all devices need is gathered, and said once."""
+
+    def bodies(x: Any) -> Any:
+        return (1 / (1 + ((x[:, None] - x) ** 2).sum(-1))).sum(1)
+
+    with warnings.catch_warnings(record=True, action="always") as seen:
+        for n in (16, 32):
+            found = check(BODIES, bodies, (random(n, 3),), (P("a"),), devices(4), "all-gather")
+            assert found.sharding.spec == P("a")  # each device computes its part alone
+    assert [str(w.message) for w in seen] == [
+        "in a call of `y(x)` each device gets all of dimension 0 of `x`, which is divided along `a`"
+    ]
+    running = tadc.function("x: f64[T]; scan{t} y[t] = if {t = 0} then (x[0]) else (y[t - 1] + x[t])").jax
+    with warnings.catch_warnings(record=True, action="always") as seen:
+        check(running, jnp.cumsum, (random(16),), (P("a"),), devices(8), "all-gather")
+    assert len(seen) == 1
+    # A device has fewer places than a window reads beyond.
+    with warnings.catch_warnings(record=True, action="always") as seen:
+        check(STENCIL, stencil, (random(16),), (P("a"),), devices(8), "all-gather")
+    assert len(seen) == 1
+
+
+def indices() -> None:
+    """Rows of index arrays are divided, what they read is whole."""
+    f = tadc.function("x: f64[N, D]; s: index[E] in N; y[e, d] = x[s[e], d]**2").jax
+    s = np.arange(16) * 7 % 5
+    placed = jax.device_put(s, NamedSharding(devices(8), P("a")))
+    x = random(5, 3)
+    check(f, lambda x, s: x[s] ** 2, (x, s), (P(), P("a")), devices(8))
+    slope = jax.jit(jax.grad(lambda x: jnp.sin(f(x, placed)).sum()))(x)
+    np.testing.assert_allclose(slope, jax.grad(lambda x: jnp.sin(x[s] ** 2).sum())(x), 1e-12)
+
+
+GROUPS: dict[str, Callable[[], None]] = {
+    f.__name__: f for f in (batch, heads, sums, halos, gathered, indices)
+}
+
+if __name__ == "__main__":
+    GROUPS[sys.argv[1]]()
