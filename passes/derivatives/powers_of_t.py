@@ -13,18 +13,28 @@ from typing import NamedTuple
 from tadc.frontend.terms import Apply, Const, Term, integer_exponent
 from tadc.passes.derivatives.coefficients import fraction
 from tadc.passes.derivatives.sharing import Sharing
-from tadc.passes.derivatives.slope_ends import Slope
+from tadc.passes.derivatives.slope_ends import Slope, powers_of
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.collect import addends
 from tadc.passes.terms.products import product_of
 
 
 class Powers(NamedTuple):
-    """A product is `rest * t**exponent`, and of a term t to that power as well."""
+    """A product is `rest * t**exponent`, and of a term t to that power as well; `rest` is `bare` with so many
+    of the unit of t as are `lent`, those of its numerators."""
 
     exponent: int
     rest: Term
     term: Term | None = None
+    bare: Term | None = None
+    lent: int = 0
+
+    def written(self, a: Algebra, slope: Slope) -> tuple[Term, Term]:
+        """Two factors that are the product, of which the second has the powers of t."""
+        if self.bare is None or slope.unit is None:
+            return self.rest, slope.write(self.exponent)
+        left = self.lent - self.exponent - 1
+        return self.bare, powers_of(a, (slope.u, self.exponent), (slope.unit, left))
 
 
 def powers(a: Algebra, shares: Sharing, d: Term, slope: Slope) -> Powers:
@@ -32,6 +42,7 @@ def powers(a: Algebra, shares: Sharing, d: Term, slope: Slope) -> Powers:
     product = product_of(d)
     exponent, over, under = slope.exponent, list[Term](), list[Term]()
     further: list[Fraction | Term] = []
+    lent, bare = 0, (list[Term](), list[Term]())
     for sign, kept, terms in ((1, over, (slope.factor, *product.over)), (-1, under, product.under)):
         for term in terms:
             base, n = (term, 1) if term.number in slope.nodes else _power(term)
@@ -40,11 +51,17 @@ def powers(a: Algebra, shares: Sharing, d: Term, slope: Slope) -> Powers:
                 more, rest = _out_of_exponential(a, term, slope)
                 exponent += sign * more
                 kept.append(rest)
+                bare[sign < 0].append(rest)
             elif isinstance(n, int):
                 exponent += sign * n * own
                 kept += [] if factor is None else [a.power(factor, n)]
+                if factor is not None and factor is slope.unit:
+                    lent += sign * n
+                elif factor is not None:
+                    bare[sign < 0].append(a.power(factor, n))
             elif isinstance(n, Term) and shares(n, slope.u):
                 kept.append(term)
+                bare[sign < 0].append(term)
             else:
                 further.append(a.mul(a.const(sign * own), n) if isinstance(n, Term) else sign * own * n)
     rest = reduce(a.div, under, reduce(a.mul, over, a.const(product.scale)))
@@ -54,7 +71,11 @@ def powers(a: Algebra, shares: Sharing, d: Term, slope: Slope) -> Powers:
         return Powers(exponent, rest, _plus(a, reduce(a.add, symbols), number))
     if number.denominator > 1:
         return Powers(exponent, rest, a.const(float(number)))
-    return Powers(int(number), rest)
+    if len(over) + len(under) == sum(map(len, bare)):
+        return Powers(int(number), rest)
+    above, below = bare
+    alone = reduce(a.div, below, reduce(a.mul, above, a.const(product.scale)))
+    return Powers(int(number), rest, None, alone, lent)
 
 
 def _power(term: Term) -> tuple[Term, int | Fraction | Term]:

@@ -43,7 +43,8 @@ class Slope:
     where t is 0. `least`: where that cannot be less than 0, the slope counts as 0 at its 0, which is `tamed`.
     One that `has_step` is not infinite:
     what has the factor 0 there is 0. At a `pole` the value is infinite as well.
-    `known` are derivatives of the product that are written. If `signed`, t may be less than 0.
+    `known` are derivatives of the product that are written. If `signed`, t may be less than 0. If it has a
+    `unit`, t is u over that.
     """
 
     u: Term
@@ -61,6 +62,7 @@ class Slope:
     pole: bool = False
     known: int = KNOWN
     signed: bool = False
+    unit: Term | None = None
 
 
 def root(a: Algebra, y: Term, u: Term, n: Fraction, varying: Varying) -> list[Slope]:
@@ -134,18 +136,18 @@ def quotient(a: Algebra, y: Term, u: Term, v: Term, factor: Term, exponent: int,
         return [Slope(v, 1, factor, exponent, _powers_of(a, v), (v, a.zero), nodes, pole=True)]
 
     def write(k: int) -> Term:
-        return _powers(a, (v, k), (u, -k - 1))
+        return powers_of(a, (v, k), (u, -k - 1))
 
     nodes = {y.number: (-1, None), v.number: (1, u)}
     signed = not a.values.of(u).is_nonnegative
-    return [Slope(v, 1, a.one, exponent, write, (v, a.zero), nodes, pole=True, known=0, signed=signed)]
+    return [Slope(v, 1, a.one, exponent, write, (v, a.zero), nodes, pole=True, known=0, signed=signed, unit=u)]
 
 
 def _powers_of(a: Algebra, t: Term) -> Callable[[int], Term]:
-    return lambda k: _powers(a, (t, k))
+    return lambda k: powers_of(a, (t, k))
 
 
-def _powers(a: Algebra, *powers: tuple[Term, int]) -> Term:
+def powers_of(a: Algebra, *powers: tuple[Term, int]) -> Term:
     """A product of powers, those with negative exponents below the line."""
     over = [a.power(base, n) for base, n in powers if n > 0]
     under = [a.power(base, -n) for base, n in powers if n < 0]

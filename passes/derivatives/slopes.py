@@ -230,7 +230,8 @@ class CotangentAlgebra(ChoiceAlgebra):
         if (told := self._beside_unknown(d, partial, ends)) is not None:
             return told
         for slope in ends:
-            exponent, rest, symbol = powers(self, self.shares, d, slope)
+            parts = powers(self, self.shares, d, slope)
+            exponent, rest, symbol = parts.exponent, parts.rest, parts.term
             series = self._series(rest, slope)
             if symbol is not None:
                 found = self._to_the(symbol, rest, series, slope) or self._by_exponent(
@@ -239,9 +240,9 @@ class CotangentAlgebra(ChoiceAlgebra):
                 continue
             is_finite = series is None or series.lead >= 0
             if exponent >= 0 and len(slope.divisor) == 1 and is_finite:
-                return self.mul(rest, slope.write(exponent))
+                return self.mul(*parts.written(self, slope))
             if slope.pole and slope.exponent < exponent and self._expansion(slope).of(rest) is FREE:
-                return self.product(rest, slope.write(exponent))
+                return self.product(*parts.written(self, slope))
             if slope.pole and series is None and slope.exponent < exponent < 0:
                 # Never finite where t is 0, whatever the rest is.
                 found = self.product(rest, slope.write(exponent))
@@ -277,7 +278,7 @@ class CotangentAlgebra(ChoiceAlgebra):
         if not unknown.over or unknown.under or not known.over or len(ends) > 1:
             return None
         others = ScaledProduct(opened.scale, known.over, known.under).term(self)
-        exponent, rest, symbol = powers(self, self.shares, others, ends[0])
+        exponent, rest, symbol, *_ = powers(self, self.shares, others, ends[0])
         series = self._series(rest, ends[0])
         if symbol is not None or series is None or not series.coefficients or series.lead + exponent < 0:
             return None
@@ -377,7 +378,7 @@ class CotangentAlgebra(ChoiceAlgebra):
 
     def _vanishes(self, d: Term, slope: Slope) -> bool:
         """Whether d vanishes faster than any power of t or is infinite, by factors that are finite."""
-        exponent, rest, _ = powers(self, self.shares, d, slope)
+        exponent, rest, *_ = powers(self, self.shares, d, slope)
         series = self._series(rest, slope)
         if series is None or series.coefficients or series.lead + exponent < 0:
             return False

@@ -64,7 +64,7 @@ class Logarithms:
         """The logarithm of a product as a sum of exponents and the rest of the product; None without such."""
         if term.function != "log":
             return None
-        product = self.forms.of(self.seen(term.operands[0]))
+        product = self.forms.product(self.seen(term.operands[0]), opens=True)
         if product is None:
             return None
         algebra, exponents, rest = self.algebra, list[Term](), list[tuple[Term, Fraction]]()

@@ -41,7 +41,7 @@ JUMPS = having("jumps")
 
 def with_written_powers(program: Program) -> Program:
     """The program with one root and one quotient for all powers of a base."""
-    forms = PowerForms(Algebra(program.terms, ValueRanges(program)))
+    forms = PowerForms(Algebra(program.terms, ValueRanges(program)), pairs=True)
     if not any(forms.is_product(t) for t in reachable([d.body for d in program.definitions])):
         return program
     written = _Written(forms, discrete_terms(program))

@@ -81,10 +81,16 @@ class PowerEquation:
         return pattern.function
 
     def match(self, term: Apply) -> Operands | None:
-        """What x and y are if a term stands left; of a power, its base alone."""
-        if self.function == "pow":
-            return {"x": term.operands[0]}
-        return matched(self.left, term)
+        """What x and y are if a term stands left; of a power with a literal exponent, its base alone."""
+        if self.function == "pow" and isinstance(term.operands[1], Const):
+            return {"x": term.operands[0]} if self.has_literal else None
+        return None if self.has_literal else matched(self.left, term)
+
+    @cached_property
+    def has_literal(self) -> bool:
+        """Whether it says what a power with a literal exponent is."""
+        pattern = program_of(self.left)[-1][1]
+        return self.function == "pow" and isinstance(pattern.below[1], Const)
 
     def factors(
         self, algebra: Algebra, operands: Operands, a: Fraction, b: Fraction
@@ -155,6 +161,7 @@ EQUATIONS = (
     PowerEquation("-x", (("-1", ONE), ("x", ONE)), whole),
     PowerEquation("sqrt(x)", (("x", HALF),), keeps_square_root),
     PowerEquation("x**2", (("x", None),), keeps_root),
+    PowerEquation("x**y", (("x**(-y)", -ONE),), divides),
     PowerEquation("abs(x)", (("x", ONE),), even),
     PowerEquation("exp(x)", (("exp(-x)", -ONE),), divides),
     PowerEquation("1 + exp(x)", (("sigmoid(-x)", -ONE),), divides),

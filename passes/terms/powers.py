@@ -36,10 +36,11 @@ class PowerProduct:
 @dataclass
 class PowerForms:
     """The products of one table of terms as powers; with `collects`, `1 / exp(x)` is `exp(-x)`, `x * x` is
-    `x**2`, and logistic functions have their name."""
+    `x**2`, and logistic functions have their name; with `pairs`, `sinh(x) / cosh(x)` is `tanh(x)` and the like."""
 
     algebra: Algebra
     collects: bool = False
+    pairs: bool = False
     split: dict[int, bool] = field(default_factory=dict[int, bool])
 
     def is_product(self, term: Term) -> bool:
@@ -103,8 +104,9 @@ class PowerForms:
         if node.function == "mul" and is_closed and not self.is_row(node, a):
             return
         b = exponent(node) if node.function == "pow" else ONE
-        if b is None:
+        if b is None and not self.collects:
             return
+        b = b or ONE
         self.has_joined |= node.function == "pow" and is_factored(node.operands[0])
         for equation in BY_FUNCTION[node.function]:
             operands = equation.match(node)
@@ -135,7 +137,7 @@ class PowerForms:
 
     def pair(self, found: list[tuple[Term, Fraction]]) -> None:
         """Make one power of two that are one."""
-        for equation, (x, a), (y, b) in product(PAIRS, found, found) if self.collects else ():
+        for equation, (x, a), (y, b) in product(PAIRS, found, found) if self.pairs or self.collects else ():
             made = equation.match(self.algebra, x, y) if a * equation.times == b else None
             if made is not None:
                 found[:] = [power for power in found if power not in ((x, a), (y, b))]

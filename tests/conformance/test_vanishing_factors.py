@@ -302,6 +302,16 @@ def test_quotients_of_two_arguments(formula: str, wanted: float) -> None:
     np.testing.assert_allclose(f(a=0.0, b=-3.0, df=1.0), wanted, rtol=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("formula", "wanted"),
+    [("c**2*sqrt(1 + x**2/c**2)", 0.0), ("c*c*sqrt(1 + 3*x**2/(c*c))", 0.0), ("c*tanh(2*x/c)", 2.0)],
+)
+def test_quotients_by_what_stands_in_front(formula: str, wanted: float) -> None:
+    """The divisor's powers cancel, and nothing is divided by the dividend, which is 0."""
+    f = tadc.vjp(tadc.function(f"x: f64; c: f64; f = {formula}"), wrt="x")
+    np.testing.assert_allclose(f(x=0.0, c=2.0, df=1.0), wanted, rtol=1e-15)
+
+
 def test_what_a_quotient_gets_from_outside() -> None:
     """A cotangent of 0, or a mask, leaves nothing of what is infinite."""
     f = tadc.vjp(tadc.function("a: f64[2]; m: f64[2]; f[i] = m[i] * (tanh(a[i] / 2) / a[i])"), wrt="a")

@@ -46,6 +46,10 @@ class _Precise:
                 return abs(x[0])
             case "sigmoid":
                 return 1 / (1 + mpmath.exp(-x[0]))
+            case "pow":
+                if x[1] == int(x[1]):
+                    return power(x[0], Fraction(int(x[1])))
+                return power(x[0], Fraction(1, 2)) ** (2 * x[1])
             case _:
                 return getattr(mpmath, function)(*x)
 
@@ -68,7 +72,7 @@ def power(x: Number, a: Fraction) -> Number:
 def value(equation: PowerEquation, point: tuple[float, ...], a: Fraction, b: Fraction, side: str) -> Number:
     given = dict(zip(OPERANDS, map(mpmath.mpf, point), strict=False))
     if side == "left":
-        if equation.function == "pow":
+        if equation.has_literal:
             return power(power(given["x"], b), a)
         return power(evaluate(equation.left, given, _Precise()), a)
     factors = [
@@ -82,7 +86,7 @@ def value(equation: PowerEquation, point: tuple[float, ...], a: Fraction, b: Fra
 def test_both_sides_of_an_equation(equation: PowerEquation) -> None:
     tried = 0
     count = sum(name in equation.left.replace("exp", "") for name in OPERANDS)
-    others = EXPONENTS if equation.function == "pow" else [Fraction(1)]
+    others = EXPONENTS if equation.has_literal else [Fraction(1)]
     with mpmath.workdps(50):
         for a, b, point in itertools.product(EXPONENTS, others, itertools.product(POINTS, repeat=count)):
             if not equation.holds(a, b, dict(zip(OPERANDS, map(exactly, point), strict=False))):
