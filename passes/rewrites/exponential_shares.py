@@ -23,7 +23,7 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.alike import number_of
-from tadc.passes.terms.collect import added, addends
+from tadc.passes.terms.collect import Signed, added, addends
 from tadc.passes.terms.costs import CACHED_BYTES, bytes_of
 from tadc.passes.terms.products import product_of
 from tadc.passes.terms.term_rewriter import with_sums_open
@@ -58,6 +58,11 @@ class _Shares:
         self.held: Mapping[str, Definition] = {
             d.name: d for d in self.program.definitions if d.order is None and _is_logsumexp(d.body)
         }
+        self.differences: Mapping[str, Definition] = {
+            d.name: d
+            for d in self.program.definitions
+            if d.order is None and d.body.type == d.type and any(map(self.is_total, addends(d.body, signs=True)))
+        }
 
     def share(self, node: Term, below: Sequence[Term]) -> Term:
         """A term with a quotient in the place of a share."""
@@ -66,7 +71,7 @@ class _Shares:
             return self.chosen(node) or node
         if not isinstance(node, Apply) or node.function != "exp":
             return node
-        parts = addends(node.operands[0], signs=True)
+        parts = self.parts_of(node.operands[0])
         for place, (is_negative, part) in enumerate(parts):
             total = self.total(part)
             if not is_negative or total is None:
@@ -77,6 +82,13 @@ class _Shares:
                 shift, exponentials = self.parts(total)
                 return self.algebra.div(self.exponential(x, shift), exponentials)
         return node
+
+    def parts_of(self, exponent: Term) -> list[Signed]:
+        """What is added up to an exponent, which may be an element of a tensor of such differences."""
+        held = self.differences.get(exponent.tensor) if isinstance(exponent, Read) else None
+        if isinstance(exponent, Read) and held is not None:
+            exponent = self.terms.substitute(held.body, held.at(exponent.indices))
+        return addends(exponent, signs=True)
 
     def chosen(self, node: Select) -> Term | None:
         """The slope of a sum of exponentials, which is 0 where this has no element that is not 0."""
@@ -111,6 +123,11 @@ class _Shares:
             held = self.held[term.tensor]
             term = self.terms.substitute(held.body, held.at(term.indices))
         return term if isinstance(term, Reduce) and _is_logsumexp(term) else None
+
+    def is_total(self, part: Signed) -> bool:
+        """Whether what is added up is less the logarithm of a sum of exponentials."""
+        is_negative, term = part
+        return is_negative and self.total(term) is not None
 
     def is_element(self, x: Term, total: Reduce) -> bool:
         """Whether a term is an element of what a reduction is over, for some values of its indices."""

@@ -53,6 +53,8 @@ class Logarithms:
     def __post_init__(self) -> None:
         self.algebra: Algebra = self.forms.algebra
         self.terms = self.program.terms
+        #: Sums in tensors that are read beside their logarithms.
+        self.shared = set[int]()
         #: How many terms read each tensor.
         self.readers = Counter[str]()
         for definition in self.program.definitions:
@@ -93,7 +95,10 @@ class Logarithms:
         body = held.body
         if not isinstance(body, Apply) or not (is_factored(body) or body.function == "exp"):
             return term
-        return self.seen(self.terms.substitute(body, held.at(term.indices)))
+        body = self.terms.substitute(body, held.at(term.indices))
+        if self.readers[held.name] > 1:
+            self.shared.update(t.number for t in reachable([body]) if isinstance(t, Reduce))
+        return self.seen(body)
 
     def of_sum(self, node: Apply) -> Term | None:
         """A sum of which one part is the logarithm of a sum of exponentials that another makes smaller."""
@@ -115,7 +120,7 @@ class Logarithms:
         if not isinstance(log, Apply) or log.function != "log":
             return None
         total = self.opened(log.operands[0])
-        if not isinstance(total, Reduce) or total.kind != "sum":
+        if not isinstance(total, Reduce) or total.kind != "sum" or total.number in self.shared:
             return None
         names, domain, body = self.terms.open(total)
         each = self.opened(body)
