@@ -140,7 +140,9 @@ def quotient(a: Algebra, y: Term, u: Term, v: Term, factor: Term, exponent: int,
 
     nodes = {y.number: (-1, None), v.number: (1, u)}
     signed = not a.values.of(u).is_nonnegative
-    return [Slope(v, 1, a.one, exponent, write, (v, a.zero), nodes, pole=True, known=0, signed=signed, unit=u)]
+    return [
+        Slope(v, 1, a.one, exponent, write, (v, a.zero), nodes, pole=True, known=0, signed=signed, unit=u)
+    ]
 
 
 def _powers_of(a: Algebra, t: Term) -> Callable[[int], Term]:

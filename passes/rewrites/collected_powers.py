@@ -179,9 +179,21 @@ class _Collected:
             return self.terms.substitute(found.body, found.at(made.indices))
         if node.number in self.kept:
             return made
+        made = self.without_signs(made)
         found = self.logarithm(made) or self.collected(made) or made
         found.span = found.span or node.span
         return found
+
+    def without_signs(self, term: Term) -> Term:
+        """A term; of a sum of what is taken away that is taken away itself, the sum."""
+        match term:
+            case Apply(function="neg", operands=(Reduce(kind="sum") as total,)):
+                body = total.below[0]
+                if self.algebra.is_negative(body):
+                    return self.terms.rebuild(total, [self.algebra.neg(body)])
+            case _:
+                pass
+        return term
 
     def logarithm(self, term: Term) -> Term | None:
         """A logarithm of a product with exponentials, or a sum with one of a sum of exponentials."""

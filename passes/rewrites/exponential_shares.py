@@ -61,7 +61,9 @@ class _Shares:
         self.differences: Mapping[str, Definition] = {
             d.name: d
             for d in self.program.definitions
-            if d.order is None and d.body.type == d.type and any(map(self.is_total, addends(d.body, signs=True)))
+            if d.order is None
+            and d.body.type == d.type
+            and any(map(self.is_total, addends(d.body, signs=True)))
         }
 
     def share(self, node: Term, below: Sequence[Term]) -> Term:

@@ -3,6 +3,7 @@
     log(exp(x) * y)                         is  x + log(y)
     log(1 / y)                              is  -log(y)
     c[i] + log(sum{k} (exp(e - c[i])))      is  logsumexp{k} (e)
+    c[i] + t*log(sum{k} (exp((e - c[i])/t)))  is  t * logsumexp{k} (e/t)
 
 The sum, and each of its exponentials, may be a tensor of its own that nothing else reads. What overflows or
 vanishes on the way comes out finite.
@@ -24,6 +25,10 @@ from tadc.passes.terms.equations import is_whole
 from tadc.passes.terms.powers import PowerForms, PowerProduct, is_factored
 
 
+def _is_log(term: Term) -> bool:
+    return isinstance(term, Apply) and term.function == "log"
+
+
 @dataclass(frozen=True)
 class _Exponents:
     """What is added up to an exponent, for each point of a domain."""
@@ -32,6 +37,8 @@ class _Exponents:
     domain: Domain
     hints: tuple[str, ...]
     parts: tuple[Signed, ...]
+    scale: Term | None = None
+    """What the sum of the parts is divided by, and the logarithm is multiplied with."""
 
     def without(self, algebra: Algebra, shift: Term) -> Term | None:
         """The logarithm of the sum of the exponentials without what is taken away from each exponent."""
@@ -39,7 +46,9 @@ class _Exponents:
             return None
         place = self.parts.index((True, shift))
         element = added(algebra, (*self.parts[:place], *self.parts[place + 1 :]))
-        return algebra.reduction("logsumexp", self.names, self.domain, element, self.hints)
+        element = element if self.scale is None else algebra.div(element, self.scale)
+        total = algebra.reduction("logsumexp", self.names, self.domain, element, self.hints)
+        return total if self.scale is None else algebra.mul(self.scale, total)
 
 
 @dataclass
@@ -115,8 +124,12 @@ class Logarithms:
         return None
 
     def exponents(self, term: Term) -> _Exponents | None:
-        """The exponents of which a term is the logarithm of the sum of the exponentials."""
-        log = self.opened(term)
+        """The exponents of which a term is the logarithm of the sum of the exponentials, or is that times what
+        all of them are divided by."""
+        log, scale = self.opened(term), None
+        if isinstance(log, Apply) and log.function == "mul":
+            # The logarithm last, however it is written.
+            scale, log = sorted(map(self.opened, log.operands), key=_is_log)
         if not isinstance(log, Apply) or log.function != "log":
             return None
         total = self.opened(log.operands[0])
@@ -126,7 +139,16 @@ class Logarithms:
         each = self.opened(body)
         if not isinstance(each, Apply) or each.function != "exp":
             return None
-        return _Exponents(names, domain, total.hints, tuple(addends(each.operands[0], signs=True)))
+        exponent = each.operands[0]
+        if scale is not None:
+            if (
+                not isinstance(exponent, Apply)
+                or exponent.function != "div"
+                or exponent.operands[1] is not scale
+            ):
+                return None
+            exponent = exponent.operands[0]
+        return _Exponents(names, domain, total.hints, tuple(addends(exponent, signs=True)), scale)
 
     def opened(self, term: Term) -> Term:
         """What an element of a tensor is that is read here alone; the term itself if it is no such."""

@@ -36,7 +36,7 @@ class PowerProduct:
 @dataclass
 class PowerForms:
     """The products of one table of terms as powers; with `collects`, `1 / exp(x)` is `exp(-x)`, `x * x` is
-    `x**2`, and logistic functions have their name; with `pairs`, `sinh(x) / cosh(x)` is `tanh(x)` and the like."""
+    `x**2`, and logistic functions have their name; with `pairs`, two powers that are one are that."""
 
     algebra: Algebra
     collects: bool = False
@@ -104,9 +104,10 @@ class PowerForms:
         if node.function == "mul" and is_closed and not self.is_row(node, a):
             return
         b = exponent(node) if node.function == "pow" else ONE
-        if b is None and not self.collects:
-            return
-        b = b or ONE
+        if b is None:
+            if not self.collects or isinstance(node.operands[1], Const):
+                return
+            b = ONE
         self.has_joined |= node.function == "pow" and is_factored(node.operands[0])
         for equation in BY_FUNCTION[node.function]:
             operands = equation.match(node)

@@ -34,7 +34,8 @@ class Kernel:
                 for n, (name, value) in enumerate(pairs)}  # fmt: skip
 
 
-def _squares(x: Array, y: Array) -> Array:
+def squares(x: Array, y: Array) -> Array:
+    """The squares of the distances of all pairs of rows."""
     return ((x[:, None, :] - y[None, :, :]) ** 2).sum(-1)
 
 
@@ -84,21 +85,21 @@ def _focal(x: Array, y: Array) -> Array:
 
 
 def _coulomb(x: Array, q: Array) -> Array:
-    return (q[:, None] * q / jnp.sqrt(_squares(x, x) + 0.01)).sum()
+    return (q[:, None] * q / jnp.sqrt(squares(x, x) + 0.01)).sum()
 
 
 def _student(x: Array, y: Array) -> Array:
-    w = 1 + _squares(x, y)
+    w = 1 + squares(x, y)
     return -jnp.log(1 / w / w.sum())
 
 
 def _lennard(x: Array) -> Array:
-    s = 1 / (0.1 + _squares(x, x)) ** 3
+    s = 1 / (0.1 + squares(x, x)) ** 3
     return (s * s - s).sum()
 
 
 def _yukawa(x: Array, q: Array) -> Array:
-    r = jnp.sqrt(1e-2 + _squares(x, x))
+    r = jnp.sqrt(1e-2 + squares(x, x))
     return (q[:, None] * q * jnp.exp(-r) / r).sum()
 
 
@@ -144,7 +145,7 @@ KERNELS = (
         e = sum{i, j} (q[i]*(d2[i, j] + 0.01)**-0.5*q[j])""",
         """let s[i: N, j: N] = sqrt(0.01 + sum{c} ((x[j, c] - x[i, c])**2))
         e = sum{i} (q[i]*sum{j} (q[j]*(1/s[i, j])))""")),
-    Kernel("morse", "N=300", lambda x: ((1 - jnp.exp(1 - jnp.sqrt(_squares(x, x) + 0.1))) ** 2).sum(), _X3, (
+    Kernel("morse", "N=300", lambda x: ((1 - jnp.exp(1 - jnp.sqrt(squares(x, x) + 0.1))) ** 2).sum(), _X3, (
         """let r[i: N, j: N] = sqrt(sum{c} ((x[i, c] - x[j, c])**2) + 0.1)
         e = sum{i, j} ((1 - exp(-(r[i, j] - 1)))**2)""",
         """let b[i: N, j: N] = 1 - exp(1 - (sum{c} ((x[i, c] - x[j, c])**2) + 0.1)**0.5)
@@ -217,14 +218,14 @@ KERNELS = (
         """let nx[i: N] = sum{d} (x[i, d]**2)**-0.5
         let ny[j: M] = sum{d} (y[j, d]**2)**-0.5
         f[i, j] = nx[i]*sum{d} (x[i, d]*y[j, d])*ny[j]""")),
-    Kernel("pairs", "N=300 M=200 D=6", lambda x, y, w: jnp.exp(-_squares(x, y) / 2) @ w,
+    Kernel("pairs", "N=300 M=200 D=6", lambda x, y, w: jnp.exp(-squares(x, y) / 2) @ w,
            "x: f64[N, D]; y: f64[M, D]; w: f64[M]", (
         "f[i] = sum{j} (w[j]*exp(-sum{d} ((x[i, d] - y[j, d])**2)/2))",
         """let d2[i: N, j: M] = sum{d} ((x[i, d] - y[j, d])*(x[i, d] - y[j, d]))
         let k[i: N, j: M] = exp(-0.5*d2[i, j])
         f[i] = sum{j} (k[i, j]*w[j])""",
         "f[i] = sum{j} (w[j]/exp(sum{d} ((y[j, d] - x[i, d])**2)*0.5))")),
-    Kernel("rbf", "N=300 M=200 D=6", lambda x, y, s: jnp.exp(-_squares(x / s, y / s) / 2),
+    Kernel("rbf", "N=300 M=200 D=6", lambda x, y, s: jnp.exp(-squares(x / s, y / s) / 2),
            "x: f64[N, D]; y: f64[M, D]; s: f64[D]", (
         "k[i, j] = exp(-sum{d} ((x[i, d] - y[j, d])**2/(2*s[d]**2)))",
         "k[i, j] = exp(-0.5*sum{d} (((x[i, d] - y[j, d])/s[d])**2))",
@@ -396,5 +397,3 @@ KERNELS = (
         """let z[i: N] = sum{d} (w[d]*x[i, d])
         l = -sum{i} (log(1/(1 + exp(-y[i]*z[i]))))""")),
 )  # fmt: skip
-
-BY_NAME = {kernel.name: kernel for kernel in KERNELS}

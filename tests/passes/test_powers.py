@@ -114,6 +114,14 @@ def test_both_sides_of_a_pair(equation: PairEquation) -> None:
             assert abs(first * power(second, equation.times) - both) <= abs(both) * 1e-40
 
 
+def test_reciprocals_of_any_power() -> None:
+    x, p = np.array([0.3, 1.0, 2.5]), np.array([-1.5, 0.0, 2.25])
+    f = tadc.function("x: f64[N]; p: f64[N]; f[i] = 1/x[i]**1.3 + 2/(x[i]*x[i]**p[i])")
+    np.testing.assert_allclose(f(x=x, p=p), x**-1.3 + 2 * x ** (-1 - p), rtol=1e-14)
+    zeros = tadc.function("x: f64[N]; p: f64[N]; f[i] = 1/x[i]**p[i]")(x=np.zeros(3), p=p)
+    np.testing.assert_array_equal(zeros, [0.0, 1.0, np.inf])
+
+
 def test_powers_that_join() -> None:
     values = [
         ValueInterval(),
