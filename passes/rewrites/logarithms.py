@@ -124,8 +124,8 @@ class Logarithms:
         return None
 
     def exponents(self, term: Term) -> _Exponents | None:
-        """The exponents of which a term is the logarithm of the sum of the exponentials, or is that times what
-        all of them are divided by."""
+        """The exponents of which a term is the logarithm of the sum of exponentials, or that times what all
+        are divided by."""
         log, scale = self.opened(term), None
         if isinstance(log, Apply) and log.function == "mul":
             # The logarithm last, however it is written.
