@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_650,
     "backend": 16_972,
-    "tadc": 30_430,
-    "tadc/apps": 11_430,
+    "tadc": 30_368,
+    "tadc/apps": 11_316,
 }
 
 

@@ -96,7 +96,7 @@ _ALL = (
     Command("inverse", "derivatives", "how products with the inverse Jacobian are computed",
             f"{_PROGRAM} output plan product plot wrt time {_HELP}", "tadc inverse f.tad --plan"),
     Command("plan", "derivatives", "a program in blocks, and what these cost on many workers",
-            f"{_PROGRAM} output block workers wrt plot time {_HELP}",
+            f"{_PROGRAM} output block workers wrt certificate plot time {_HELP}",
             "tadc plan f.tad --size N=1000000 --workers 100"),
     Command("emit", "the compiler", "print a stage: MLIR, LLVM IR, assembly, PTX, …",
             f"{_PROGRAM} output {_DERIVATIVE} prefix threads {_KERNEL} {_LOOK} {_PIECES} {_HELP}",

@@ -36,9 +36,10 @@ def execute(arguments: Arguments) -> int:
 
         Sink(str(arguments.plot)).write(draw(block.plan(**sizes), kind=kind))
     seconds = ", ".join(f"{count:,}: {time:.3g}" for count, time in found.simulated(WORKERS).items())
-    Sink(arguments.output or "-").write(
-        f"{block}\n{found}\nseconds by a model on so many workers: {seconds}\n"
-    )
+    text = f"{block}\n{found}\nseconds by a model on so many workers: {seconds}\n"
+    if arguments.certificate:
+        text += "".join(f"{witness}\n" for witness in block.certificate(**sizes))
+    Sink(arguments.output or "-").write(text)
     return 0
 
 

@@ -25,6 +25,11 @@ def test_gradients_and_pictures(tmp_path: Path) -> None:
     assert "dy[58:90]" in picture.read_text()
 
 
+def test_a_certificate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "-e", SLIDING, "--size", "N=100", "--block", "i=50", "--certificate"]) == 0
+    assert "dimension 0 of x, 99: y reads it as i + k at i = 97, k = 2\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -6,6 +6,7 @@ reach            which places are read, in forms of sizes
 block_program    the program of a block of a stage
 block_plan       which blocks there are, and their boxes
 traffic          what blocks cost: bytes moved, memory, operations
+box_certificate  why boxes are enough, and the least
 box_pictures     pictures of boxes
 joining          parts of sums that are divided
 block_function   what `f.block` gives

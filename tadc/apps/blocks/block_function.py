@@ -11,6 +11,7 @@ from tadc.apps.blocks.axes import BlockAxis, axes_of, axis_of
 from tadc.apps.blocks.block_plan import BlockPlan, Box, Length, StagePlan, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
+from tadc.apps.blocks.box_certificate import Witness, witnesses
 from tadc.apps.blocks.box_pictures import draw
 from tadc.apps.blocks.joining import Joined
 from tadc.apps.blocks.traffic import BlockTraffic, traffic_of
@@ -135,6 +136,20 @@ class BlockFunction:
             extent = max(1, *(form.evaluate(self._all(sizes)) for form in missing.extents))
             lengths[missing.name] = -(-extent // workers)
         return traffic_of(self._plan(sizes, lengths), workers)
+
+    @public
+    def certificate(self, **sizes: int) -> list[Witness]:
+        """For each block of the first stage who reads the first and the last places of its boxes.
+
+        >>> import tadc
+        >>> f = tadc.function("x: f64[N]; w: f64[3]; y[i: N - 2] = sum{k} (w[k]*x[i + k])")
+        >>> for witness in f.block(i=50).certificate(N=100)[2:]:
+        ...     print(witness)
+        dimension 0 of x, 50: y reads it as i + k at i = 50, k = 0
+        dimension 0 of x, 99: y reads it as i + k at i = 97, k = 2
+        """
+        stage = self.plan(**sizes).stages[0]
+        return [found for cell in stage.cells for found in witnesses(stage, stage.task(cell))]
 
     @public
     def plot(self, kind: str = "svg", **sizes: int) -> bytes:

@@ -53,12 +53,16 @@ class StagePlan:
         """Where blocks stand. A stage of which nothing is divided has one block."""
         return product(*(range(len(places)) for places in self.places))
 
-    def task(self, cell: Sequence[int]) -> BlockTask:
-        """The block that stands there."""
+    def sizes_at(self, cell: Sequence[int]) -> dict[str, int]:
+        """All sizes of the block that stands there: of the program, of where it begins, of its slices."""
         sizes = dict(self.sizes)
         for along, places, n in zip(self.division.along, self.places, cell, strict=True):
             sizes[along.start], sizes[along.size] = places[n].start, len(places[n])
-        sizes = self.division.sizes_at(sizes)
+        return self.division.sizes_at(sizes)
+
+    def task(self, cell: Sequence[int]) -> BlockTask:
+        """The block that stands there."""
+        sizes = self.sizes_at(cell)
         program = self.stage.program
         return BlockTask(
             tuple(cell),

@@ -64,6 +64,22 @@ class Told:
 
 
 @dataclass(frozen=True)
+class ReadOfBlock:
+    """What a block reads of one dimension of a tensor: an index form, where rows on indices and sizes hold.
+
+    `reader` is the definition that reads it, by the indices of the whole program; `spoken` has what people
+    call the indices of sums.
+    """
+
+    tensor: str
+    dimension: int
+    reader: str
+    form: Affine
+    where: Domain
+    spoken: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class BlockSizes:
     """The sizes of a block program for where a block begins along an axis, and how many places it has."""
 
@@ -86,6 +102,7 @@ class BlockProgram:
     slices: Mapping[str, Slices]
     told: tuple[Told, ...]
     sizes: tuple[str, ...]
+    reads: tuple[ReadOfBlock, ...]
 
     def sizes_at(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """All sizes, by those of the stage and of the axes."""
@@ -124,6 +141,7 @@ class _Divider:
         self.sizes = list(stage.program.sizes)
         self.known: Domain = stage.program.size_facts()
         self.told: list[Told] = []
+        self.reads: list[ReadOfBlock] = []
         self.slices: dict[str, Slices] = {}
         #: What is read of each dimension; None for all.
         self.read: dict[tuple[str, int], list[Reach | None]] = {}
@@ -150,6 +168,7 @@ class _Divider:
             {tensor.name: self.slices[tensor.name] for tensor in kept},
             tuple(self.told),
             program.sizes,
+            tuple(self.reads),
         )
 
     def _along(self, axis: BlockAxis) -> BlockSizes:
@@ -281,9 +300,14 @@ class _Divider:
         slices = self.slices[self.wider.get(definition.name, definition.name)]
         facts = (*self.known, *_box(definition, slices))
         within = definition.with_body(self.bodies[definition.name])
-        for read, _, holds in accesses(self.program, self.shapes, within, facts):
+        spoken: dict[str, str] = {}
+        for read, _, holds in accesses(self.program, self.shapes, within, facts, spoken):
             if read.dimension is None or read.tensor == definition.name:
                 continue
+            where = tuple(row for row in holds if row not in self.known)
+            self.reads.append(
+                ReadOfBlock(read.tensor, read.dimension, definition.name, read.form, where, spoken)
+            )
             try:
                 found = image(read.form, holds, self.sizes, self.known)
             except EliminationLimit:
