@@ -130,10 +130,11 @@ CODES: dict[str, str] = {
     # Blocks.
     "TAD1001": "an index that is not divided",
     "TAD1002": "a recurrence along an index that is divided",
+    "TAD1003": "a chunk that many blocks need",
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.
-WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0411", "TAD0412")
+WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0411", "TAD0412", "TAD1003")
 
 #: A page for each code, in Markdown.
 PAGES = Path(__file__).with_name("explanations")

@@ -53,6 +53,9 @@ What arguments are.
   TAD0504 traced: `{name}` cannot be read: it is a traced array of JAX, which has no elements yet
     note: inside of `jit`, `grad` and `vmap` JAX passes no elements
     help: call `f.jax`, which JAX transforms, or the function itself outside of them
+  TAD0504 lazy: `{name}` cannot be read: it is an array of Dask, which has no elements yet
+    note: all of it would be computed and brought into memory here
+    help: call `f.dask`, which computes block by block, or pass `{name}.compute()`
   TAD0504 device: `{name}` cannot be read: it lies on a device ({found}) that no kernel runs on
     note: kernels run on the host and on NVIDIA's GPUs
     help: copy it to the host before the call

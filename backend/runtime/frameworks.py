@@ -391,6 +391,11 @@ def is_traced(value: Any) -> bool:
     return isinstance(found, Jax) and found.is_traced(value)
 
 
+def is_lazy(value: Any) -> bool:
+    """Whether a value is an array of Dask, which NumPy would compute and read."""
+    return type(value).__module__.partition(".")[0] == "dask" and hasattr(value, "shape")
+
+
 def stream_handle(stream: Any) -> int:
     """The handle of a stream: a number, or an object of PyTorch, CuPy or CUDA's Python library.
 

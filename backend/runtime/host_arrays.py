@@ -10,7 +10,7 @@ import numpy as np
 from tadc.backend.runtime.call_messages import element, said, shape_problem, type_problem
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.copied_arrays import as_read, inexact
-from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_traced
+from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_lazy, is_traced
 from tadc.backend.runtime.inspector import Array
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.parameters import Parameter
@@ -51,6 +51,8 @@ class HostDoor(Door):
         library = framework_of(value)
         if library is not None and library.records(value):
             return said("recorded", parameter)
+        if is_lazy(value):
+            return said("lazy", parameter)
         if value is None or isinstance(value, str | bytes):
             return said("nothing", parameter, found=type(value).__name__)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import dask.array
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from dask.base import compute
 from dask.core import flatten
+from dask.diagnostics import ProgressBar
 
 import tadc
 from tests.blocks.test_blocks import CASES, PRODUCT, SERIES, SLIDING, Case, several
@@ -84,3 +86,160 @@ def test_a_stage_is_a_layer() -> None:
     assert len(y.dask.layers) == 3
     assert len(y.dask.layers[y.name]) == 5
     assert y.dask.layers[y.name].get_output_keys() == set(flatten(y.__dask_keys__()))
+
+
+def test_an_array_of_dask_is_not_computed_by_a_call() -> None:
+    with pytest.raises(tadc.ArgumentError, match=r"f\.dask") as caught:
+        tadc.function(SLIDING)(da.ones(9, chunks=3), np.ones(3))
+    assert [d.code for d in caught.value.diagnostics] == ["TAD0504"]
+
+
+def test_a_chunk_that_all_blocks_need() -> None:
+    f = tadc.function(SLIDING)
+    x = da.ones(2**18, chunks=-1)
+    with pytest.warns(tadc.CompileWarning, match=r"x\.rechunk\({0: 26214}\)") as seen:
+        y = f.dask(x, np.ones(3), chunks={"i": 2**18 // 10})
+    (warning,) = seen
+    assert "TAD1003" in str(warning.message)
+    assert warning.filename == __file__
+    assert y.numblocks == (11,)
+    with warnings.catch_warnings(action="error"):
+        f.dask(x.rechunk(2**15), np.ones(3))
+        f.dask(da.ones(2**10, chunks=-1), np.ones(3), chunks={"i": 100})
+        f.dask(np.ones(2**18), np.ones(3), chunks={"i": 2**15})
+
+
+def test_chunks_of_which_nobody_knows_the_lengths() -> None:
+    x = da.ones(20, chunks=5)
+    with pytest.raises(tadc.ArgumentError, match="compute_chunk_sizes"):
+        tadc.function(SLIDING).dask(x[x > 0], np.ones(3))
+
+
+def test_empty_chunks() -> None:
+    f = tadc.function(SLIDING)
+    x = np.arange(20.0)
+    lazy = da.from_array(x, chunks=((0, 7, 0, 5, 8),))
+    w = [1.0, 2.0, 3.0]
+    for chunks in (None, {"i": 4}):
+        np.testing.assert_array_equal(computed(f.dask(lazy, w, chunks=chunks))[0], f(x, w))
+    assert computed(f.dask(da.ones(2, chunks=1), w))[0].shape == (0,)
+    assert computed(tadc.function("x: f64[N]; s = sum{i} (x[i])").dask(da.ones(0, chunks=1)))[0] == 0
+
+
+def test_blocks_that_read_nothing() -> None:
+    """Of a tensor that is read in the first places alone."""
+    f = tadc.function("x: f64[N]; y[i: 3*N] = if {i < N} then (x[i]) else (1)")
+    x = np.random.default_rng(0).uniform(size=10)
+    y = f.dask(da.from_array(x, chunks=4), chunks={"i": 4})
+    np.testing.assert_array_equal(computed(y)[0], f(x))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "code"),
+    [({"i": 0}, "TAD0510"), ({"i": (3, 3)}, "TAD0510"), ({"q": 3}, "TAD1001"), ("i", "TAD0510")],
+)
+def test_chunks_that_are_none(chunks: Any, code: str) -> None:
+    with pytest.raises(tadc.CompileError) as caught:
+        tadc.function(SLIDING).dask(da.ones(9, chunks=3), np.ones(3), chunks=chunks)
+    assert [d.code for d in caught.value.diagnostics] == [code]
+
+
+def test_arguments_that_do_not_fit() -> None:
+    """It is said when a function is called, not when something is computed."""
+    f = tadc.function(PRODUCT)
+    with pytest.raises(tadc.ArgumentError, match="TAD0503"):
+        f.dask(da.ones((3, 4)), da.ones((5, 6)))
+    with pytest.raises(tadc.ArgumentError, match="TAD0504"):
+        f.dask(da.ones((3, 4), dtype="c16"), da.ones((4, 6)))
+    with pytest.raises(tadc.CompileError, match="`b` is missing"):
+        f.dask(da.ones((3, 4)))
+
+
+def test_types_and_sizes_are_those_of_arrays() -> None:
+    f = tadc.function("x: T[N]; y[i: N - 1] = x[i + 1] - x[i]")
+    assert f.dask(da.ones(9, chunks=3, dtype="f4")).dtype == np.float32
+    assert tadc.dask.wrap(f).__class__.__name__ == "DaskFunction"
+    g = tadc.function("x: f64[N*M]; size M; y[i: N, j: M] = x[M*i + j]")
+    y = g.dask(da.arange(12.0, chunks=5), N=4, M=3)
+    np.testing.assert_array_equal(computed(y)[0], np.arange(12.0).reshape(4, 3))
+
+
+def test_arrays_in_files(tmp_path: Any) -> None:
+    """Mapped, of HDF5 and of Zarr: only chunks of them are read."""
+    x = np.random.default_rng(1).uniform(size=1000)
+    f = tadc.function(SLIDING)
+    want = f(x, [1, 2, 3])
+    mapped = np.memmap(tmp_path / "x", np.float64, "w+", shape=1000)
+    mapped[:] = x
+    found = f.dask(mapped, [1, 2, 3], chunks={"i": 100})
+    assert found.numblocks == (10,)
+    np.testing.assert_array_equal(computed(found)[0], want)
+    lazy = da.from_array(mapped, chunks=100)
+    np.testing.assert_array_equal(computed(f.dask(lazy, [1, 2, 3]))[0], want)
+    y = np.memmap(tmp_path / "y", np.float64, "w+", shape=998)
+    da.store(f.dask(lazy, [1, 2, 3]), y, scheduler="threads")
+    np.testing.assert_array_equal(y, want)
+
+
+def test_arrays_of_zarr(tmp_path: Any) -> None:
+    zarr = pytest.importorskip("zarr")
+    x = zarr.create_array(str(tmp_path / "x"), shape=(1000,), chunks=(100,), dtype="f8")
+    x[:] = np.arange(1000.0)
+    y = tadc.function(SLIDING).dask(da.from_zarr(x), [1, 0, -1])
+    assert y.numblocks == (10,)
+    np.testing.assert_array_equal(computed(y)[0], np.full(998, -2.0))
+
+
+def test_arrays_of_hdf5(tmp_path: Any) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = np.arange(1000.0)
+        y = tadc.function(SLIDING).dask(da.from_array(file["x"], chunks=100), [1, 0, -1])
+        assert y.numblocks == (10,)
+        np.testing.assert_array_equal(computed(y)[0], np.full(998, -2.0))
+
+
+def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    y = tadc.function(SLIDING).dask(da.ones(50, chunks=5), np.ones(3))
+    with ProgressBar(dt=0.01):
+        computed(y)
+    assert "100%" in capsys.readouterr().out
+
+
+def test_errors_of_tasks_are_diagnostics() -> None:
+    """An element of an index array that is out of range is seen where blocks are computed."""
+    f = tadc.function("x: f64[N]; at: index[E] in N; y[e: E] = x[at[e]]")
+    y = f.dask(da.ones(9, chunks=3), da.from_array(np.array([1, 2, 30]), chunks=2))
+    with pytest.raises(tadc.ArgumentError, match="TAD0511"):
+        computed(y)
+
+
+def test_whole_arrays_are_put_together_once() -> None:
+    """An array that every block reads all of is one task, however many chunks it has."""
+    case = CASES["edges"]
+    f = tadc.function(case.text)
+    arguments = case.arguments(f)
+    m = f.dask(**in_chunks(arguments, 7), chunks={"n": 2})
+    tasks = m.dask.layers[m.name]
+    boxes = [key for key in tasks if "_box-" in key[0]]
+    assert {key[0].partition("_box")[0] for key in boxes} == {"x", "src", "dst", "w"}
+    assert len(boxes) == 4
+
+
+def test_small_pieces_of_large_chunks_are_cut_where_these_are() -> None:
+    """A neighbour's halo moves, not its chunk."""
+    f = tadc.function("x: f64[N]; y[i: N - 1] = x[i + 1] - x[i]")
+    x = np.random.default_rng(2).uniform(size=10 * 2**17)
+    y = f.dask(da.from_array(x, chunks=2**17))
+    pieces = [key for key in y.dask.layers[y.name] if "_piece-" in key[0]]
+    assert len(pieces) == 9
+    np.testing.assert_array_equal(computed(y)[0], f(x))
+
+
+def test_what_was_computed_is_known_by_its_name() -> None:
+    f = tadc.function(SLIDING)
+    x = da.ones(50, chunks=5)
+    one, other = f.dask(x, [1, 2, 3]), tadc.function(SLIDING).dask(x, [1, 2, 3])
+    assert one.name == other.name
+    assert one.name != f.dask(x, [1, 2, 4]).name
+    assert one.name != f.dask(x, [1, 2, 3], chunks={"i": 7}).name

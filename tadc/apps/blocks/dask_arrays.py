@@ -6,8 +6,8 @@ parts is joined by tasks of the same tree as `f.block` has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import isnan
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan, prod
 from typing import Any
 
 import dask.array
@@ -24,7 +24,7 @@ from tadc.apps.blocks.block_function import (
     usual_index,
 )
 from tadc.apps.blocks.block_graph import Chunks, StageGraph
-from tadc.apps.blocks.block_plan import Length
+from tadc.apps.blocks.block_plan import BlockPlan, Length
 from tadc.toolkit.language import Program
 from tadc.toolkit.reporting import (
     VERSION,
@@ -33,11 +33,15 @@ from tadc.toolkit.reporting import (
     Diagnostic,
     checked_mapping,
     public,
+    warn_of,
 )
 from tadc.toolkit.running import HOST, Function, result_type, size_symbols_of, typed_text
 
 #: Dask's own types are of no use here.
 da: Any = dask.array
+
+#: Nobody is warned of chunks with fewer bytes.
+LEAST_WARNED = 1 << 20
 
 
 class DaskFunction:
@@ -85,7 +89,9 @@ class DaskFunction:
             division = self._divided(tuple(lengths))
         if any(axis.extent(sizes) == 0 for axis in division.axes):
             division = self._divided(())
-        found = _graph(division, arrays, sizes, lengths)
+        plan = division.plan(sizes, lengths)
+        warn_of(list(_one_chunk(division.axes, plan, {n: a for n, a in arrays.items() if given[n] is a})))
+        found = _graph(division, plan, arrays)
         return found[0] if len(found) == 1 else result_type(f.outputs)(*found)
 
     def _divided(self, names: tuple[str, ...]) -> FunctionInBlocks:
@@ -177,21 +183,35 @@ def _fitted(lengths: tuple[int, ...], extent: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _graph(
-    division: FunctionInBlocks,
-    arrays: Mapping[str, Any],
-    sizes: Mapping[str, int],
-    lengths: Mapping[str, Length | None],
-) -> list[Any]:
+def _one_chunk(axes: Sequence[BlockAxis], plan: BlockPlan, arrays: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    """Warnings of arguments that are one chunk along an index of which there are several blocks."""
+    for n, axis in enumerate(axes):
+        places = max((stage.places[n] for stage in plan.stages), key=len)
+        for name, d in axis.dims.items():
+            array = arrays.get(name)
+            if array is None or len(places) < 2 or array.numblocks[d] > 1:
+                continue
+            size = array.nbytes // max(1, prod(array.numblocks))
+            if size < LEAST_WARNED:
+                continue
+            message = f"`{name}` is one chunk along `{axis.name}`, which is divided into {len(places)} blocks"
+            cost = f"its chunks of {size / 2**20:,.0f} MiB are in memory until the last block, on each worker"
+            length = f"{{{d}: {len(places[0])}}}"
+            helps = [f"take it apart: `{name}.rechunk({length})`, or read it in chunks"]
+            yield Diagnostic("TAD1003", message, notes=[cost], helps=helps, severity="warning")
+
+
+def _graph(division: FunctionInBlocks, plan: BlockPlan, arrays: Mapping[str, Any]) -> list[Any]:
     """f's results as Dask arrays."""
-    token = tokenize(
-        VERSION, str(division.whole), dict(lengths), dict(sizes), {n: a.name for n, a in arrays.items()}
-    )
+    names = {n: a.name for n, a in arrays.items()}
+    axes = [axis.name for axis in division.axes]
+    places = [stage.places for stage in plan.stages]
+    token = tokenize(VERSION, str(division.whole), axes, places, dict(plan.stages[0].sizes), names)
     tensors = {n: Chunks(a.name, a.chunks, a.dtype) for n, a in arrays.items()}
     made: dict[str, Any] = dict(arrays)
-    for n, plan in enumerate(division.plan(sizes, lengths).stages):
-        stage = StageGraph(f"blocks{n}-{token}", str(division.functions[n]), plan, tensors, token)
-        below = [made[a.name] for a in plan.stage.program.arguments]
+    for n, part in enumerate(plan.stages):
+        stage = StageGraph(f"blocks{n}-{token}", str(division.functions[n]), part, tensors, token)
+        below = [made[a.name] for a in part.stage.program.arguments]
         tensors |= stage.chunks
         made |= _layered(stage, below)
     return [made[name] for name in division.whole.outputs]
