@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -27,14 +28,17 @@ def examples(code: str) -> dict[str, tuple[str, str]]:
 def codes_of(language: str, text: str, capsys: pytest.CaptureFixture[str]) -> set[str]:
     """The codes that an example gives; none where it is accepted."""
     if language in ("tad", "python"):
-        try:
-            if language == "tad":
-                tadc.function(text)
-            else:
-                exec(text, {})
-        except tadc.CompileError as error:
-            return {d.code for d in error.diagnostics}
-        return set()
+        with warnings.catch_warnings(record=True, action="always", category=tadc.CompileWarning) as seen:
+            try:
+                if language == "tad":
+                    tadc.function(text)
+                else:
+                    exec(text, {})
+            except tadc.CompileError as error:
+                return {d.code for d in error.diagnostics}
+        return {
+            each.message.diagnostic.code for each in seen if isinstance(each.message, tadc.CompileWarning)
+        }
     if language == "mlir":
         Path("f.mlir").write_text(text)
         lines = ["tadc f.mlir --emit opt -o -"]
