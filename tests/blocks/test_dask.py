@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dask.base import compute
 from dask.core import flatten
-from dask.diagnostics import ProgressBar
+from dask.diagnostics.progress import ProgressBar
 
 import tadc
 from tests.blocks.test_blocks import CASES, PRODUCT, SERIES, SLIDING, Case, several

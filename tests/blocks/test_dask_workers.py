@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dask
+import dask.config
 import dask.array
 import numpy as np
 import pytest
