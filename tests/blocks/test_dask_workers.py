@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dask.config
 import dask.array
+import dask.config
 import numpy as np
 import pytest
 from dask.base import compute
