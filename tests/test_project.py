@@ -275,9 +275,9 @@ LIMITS = {
     "passes/schedule": 5_180,
     "passes/supports": 2_160,
     "passes/terms": 4_650,
-    "backend": 16_972,
-    "tadc": 30_368,
-    "tadc/apps": 11_316,
+    "backend": 16_990,
+    "tadc": 30_450,
+    "tadc/apps": 11_430,
 }
 
 
