@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -197,6 +198,12 @@ def test_arrays_of_hdf5(tmp_path: Any) -> None:
         y = tadc.function(SLIDING).dask(da.from_array(file["x"], chunks=100), [1, 0, -1])
         assert y.numblocks == (10,)
         np.testing.assert_array_equal(computed(y)[0], np.full(998, -2.0))
+
+
+def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask.array", None)
+    with pytest.raises(tadc.UsageError, match=r"tadc-compiler\[dask\]"):
+        tadc.dask.wrap(tadc.function(SLIDING))
 
 
 def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
