@@ -161,6 +161,11 @@ SWITCHES = [
         {"catalogue:split_divided_indices": _unchanged},
     ),
     Switch(
+        "counted sums",
+        "indices of sums count from the first value",
+        {"maps.fuse:with_counted_sums": _unchanged},
+    ),
+    Switch(
         "joined indices",
         "indices that are one in memory are one loop",
         {"schedule.choose:joins_of": _always(NOTHING)},

@@ -26,6 +26,7 @@ from tadc.passes.maps.blocks import (
     values_of,
     with_values,
 )
+from tadc.passes.maps.counted_sums import with_counted_sums
 from tadc.passes.maps.keyed_sums import keyed_map
 from tadc.passes.maps.lifted_folds import with_lifted_folds
 from tadc.passes.maps.map import Block, Constant, Fold, Let, Map, MapFunction, TensorDecl
@@ -64,7 +65,7 @@ def fused(function: MapFunction, machine: MapCost, where: Where) -> MapFunction:
 
     Raises CompileError for maps that are given as one and cannot be.
     """
-    function = with_lifted_folds(function)
+    function = with_lifted_folds(with_counted_sums(function))
     values = [let.value for item in function.maps for let in item.body.lets]
     sums = [value for value in values if isinstance(value, Fold) and value.kind == "sum"]
     # A sum alone has nothing to share.
