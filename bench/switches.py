@@ -312,7 +312,7 @@ SWITCHES = [
     Switch(
         "register tiles",
         "copies along an index share loads",
-        {"schedule.search:BLOCKS": _always((1,)), "schedule.search:VECTORS": _always((1,))},
+        {"schedule.search:COUNTS": _always((1,)), "schedule.search:VECTORS": _always((1,))},
         "jam",
     ),
     Switch("panels", "scattered reads are copied first", {"schedule.search:packing": _always(None)}, "stage"),

@@ -26,10 +26,7 @@ from tadc.passes.nest.primitives.visited_points import points
 from tadc.passes.nest.steps import Bind, InBlocks, Points, Steps, When
 from tadc.passes.schedule.accesses import Accesses, Loop
 from tadc.passes.schedule.orders import with_needed_orders
-from tadc.passes.terms.costs import UNKNOWN
-
-ROW_COPIES = 4
-"""The elements of a row that a thread computes where the extents of a map are not known."""
+from tadc.passes.terms.costs import UNKNOWN, WRITTEN_OUT
 
 FEW = 1 / 8
 """Where sizes are not known, and a map has no more than this part of the elements that keep a GPU busy, long
@@ -122,7 +119,7 @@ def _open_rows(accesses: Accesses, sizes: Mapping[str, Affine]) -> list[Variant]
     if accesses.body.inner or all(size.is_constant for _, size in inner):
         return []
     name, size = inner[-1]
-    along = Along(BLOCK_SIZE // 2, ROW_COPIES)
+    along = Along(BLOCK_SIZE // 2, WRITTEN_OUT)
     tile = of_block(tuple(sizes), {name: along})
     return [(tile, (SizeTest((size,), least=along.extent // 2),))]
 

@@ -15,10 +15,9 @@ from tadc.passes.gpu.tiles import GpuTile, of_thread
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load
 from tadc.passes.schedule.accesses import GUARD, Accesses, ElementRead, Loop
+from tadc.passes.schedule.candidate import POWERS
 from tadc.passes.schedule.search import VECTORS
-from tadc.passes.terms.costs import LARGE, WRITTEN_OUT
-
-COPIES = (1, 2, 4, 8)
+from tadc.passes.terms.costs import LARGE, TILE_CODE, WRITTEN_OUT
 
 FEW_COPIES = WRITTEN_OUT
 """The most elements of a thread along an index where it only shares what it reads, and adds nothing up."""
@@ -26,10 +25,7 @@ FEW_COPIES = WRITTEN_OUT
 MOST_COPIES = 16
 """The most elements of a thread: more do not fit in its registers."""
 
-MOST_CODE = 400
-"""The most operations that the code of a thread has."""
-
-LONG = 64
+LONG = LARGE
 """A reduction of fewer elements is not worth a warp."""
 
 
@@ -48,14 +44,14 @@ def thread_tiles(accesses: Accesses) -> Iterator[GpuTile]:
             for index in free:
                 if not accesses.body.inner and not _shares(accesses, index):
                     continue
-                counts = {*COPIES[1:], small(accesses, index)} if accesses.body.inner else {2, FEW_COPIES}
+                counts = {*POWERS[1:], small(accesses, index)} if accesses.body.inner else {2, FEW_COPIES}
                 for count in sorted(counts):
                     if 1 < count and count * width <= most and _divides(accesses, index, count):
                         yield of_thread(order, {index: count}, width)
 
 
 def _most_copies(accesses: Accesses) -> int:
-    return max(1, min(MOST_COPIES, MOST_CODE // max(accesses.body.size, 1)))
+    return max(1, min(MOST_COPIES, TILE_CODE // max(accesses.body.size, 1)))
 
 
 def _shares(accesses: Accesses, name: str) -> bool:
@@ -139,7 +135,7 @@ def _is_aligned(accesses: Accesses, read: ElementRead, strides: Mapping[str, int
 def small(accesses: Accesses, index: str) -> int:
     """The values of an index that has no more than a thread can compute; 0 of any other."""
     extent = accesses.extent(index)
-    return extent if accesses.is_known(index) and extent <= COPIES[-1] else 0
+    return extent if accesses.is_known(index) and extent <= POWERS[-1] else 0
 
 
 # -- groups of threads -------------------------------------------------------------------------------

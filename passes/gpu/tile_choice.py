@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations, product
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.occupancy import registers, registers_of_sizes, resident, unknown_strides
@@ -17,7 +18,7 @@ from tadc.passes.gpu.tiles import Along, GpuTile, of_block
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.nest.primitives.boxes import padded, spans_of
 from tadc.passes.schedule.accesses import Accesses, ElementRead, Loop
-from tadc.passes.terms.costs import LANES, UNKNOWN
+from tadc.passes.terms.costs import LANES, TILE_CODE, UNKNOWN
 
 SHAPES = ((16, 16), (32, 8), (8, 32), (64, 4), (16, 8), (8, 8))
 """Threads along the fast and the slow index."""
@@ -27,12 +28,6 @@ COPIES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (4, 1), (1, 4), (2, 2)
 
 STEPS = (8, 16, 32)
 """About so many steps are between two barriers."""
-
-MOST_CODE = 700
-"""The most operations of all copies of a body."""
-
-LEAST_EXTENT = 4
-"""An index of fewer values gets no threads."""
 
 LEAST_REUSE = 4
 """So often at least an element that is copied is to be read."""
@@ -92,16 +87,11 @@ class _TileChoice:
         """All candidates that the extents leave room for."""
         if self.is_open:
             return
-        names = [name for name, extent in self.extents.items() if extent >= LEAST_EXTENT]
-        most = MOST_CODE // max(self.loop.size, 1)
-        for fast in names:
-            for slow in names:
-                if slow == fast:
-                    continue
-                for shape in SHAPES:
-                    for copies in COPIES:
-                        if math.prod(copies) * self.accesses.widest // 4 <= min(64, most):
-                            yield from self.with_steps(fast, slow, shape, copies)
+        most = TILE_CODE // max(self.loop.size, 1)
+        for fast, slow in permutations(self.extents, 2):
+            for shape, copies in product(SHAPES, COPIES):
+                if math.prod(copies) * self.accesses.widest // 4 <= min(64, most):
+                    yield from self.with_steps(fast, slow, shape, copies)
 
     def with_steps(
         self, fast: str, slow: str, shape: tuple[int, int], copies: tuple[int, int]

@@ -15,11 +15,8 @@ from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import Renaming
 from tadc.passes.maps.map import Applied, Fold, Map, MapFunction, Marks
 from tadc.passes.maps.run_together import chain_number
-from tadc.passes.terms.costs import WEIGHTS
+from tadc.passes.terms.costs import SCATTERED, WEIGHTS
 from tadc.passes.where import LEAVE_OUT, AtRows, Where
-
-MOST_OPERATIONS = 8
-"""A map of more operations is worth vectors, which a loop over the entries of a row has none of."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +119,15 @@ def _sum_of(item: Map) -> Fold | None:
 
 
 def _is_worth(pair: AtSum) -> bool:
-    """Whether a map over entries reads what sums over rows do, and has no need of vectors."""
+    """Whether a map over entries reads what sums over rows do, and has no need of vectors: its operations
+    take no longer than to store an element anywhere and to load it."""
     if pair.fibre is None or any(pair.item.body.folds()):
         return False
     same = Renaming(forms=dict(zip(pair.item.indices, pair.at, strict=True)))
     far = {load for load in pair.fold.body.loads() if any(form.has_lookups for form in load.at)}
     applied = (let.value for let in pair.item.body.all_lets() if isinstance(let.value, Applied))
     operations = sum(WEIGHTS.get(value.function, 1) for value in applied)
-    return operations <= MOST_OPERATIONS and any(same.value(load) in far for load in pair.item.loads())
+    return operations <= 2 * SCATTERED and any(same.value(load) in far for load in pair.item.loads())
 
 
 def _can_meet(function: MapFunction, pair: AtSum) -> bool:

@@ -11,15 +11,16 @@ import math
 from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.maps.blocks import BlockNames
 from tadc.passes.maps.gather_rows import gathered, gathered_in_sums
-from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.machine import TYPICAL, Gpu
 from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
-from tadc.passes.maps.run_together import LEAST_SHARE, RowMachine, RunTogether
+from tadc.passes.maps.run_together import RowMachine, RunTogether
+from tadc.passes.terms.costs import LARGER
 
-WORTH_GATHERING = 32
-"""So many rows at least read what is gathered for them in a launch of its own."""
+WORTH_GATHERING = TYPICAL.warp
+"""So many rows at least read what is gathered for them in a launch of its own: a warp does all of fewer."""
 
-LEAST_ROWS = 2 * LEAST_SHARE
+LEAST_ROWS = 2 * LARGER
 """Parts of sums are of so many rows at least: they are few beside what they are sums of."""
 
 

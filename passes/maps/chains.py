@@ -10,8 +10,8 @@ from __future__ import annotations
 from tadc.lattice.late_dataclasses import dataclass, field
 from tadc.passes.maps.map import Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
-from tadc.passes.maps.run_together import LEAST_SHARE, RowMachine, RunTogether
-from tadc.passes.terms.costs import SECOND
+from tadc.passes.maps.run_together import RowMachine, RunTogether
+from tadc.passes.terms.costs import LARGER, SECOND
 
 NEAR = 3 * SECOND // 16
 """So many bytes stay near."""
@@ -20,7 +20,7 @@ LEAST_BYTES = 2 * NEAR
 """Tensors of fewer bytes stay in the caches anyway."""
 
 ROWS = 12
-"""Rows run in multiples of so many, where there are: most tiles fit."""
+"""Rows run in multiples of so many, where there are: tiles of 2, 3, 4, 6 or 12 rows fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +39,13 @@ class InCaches(RowMachine):
         return self.given or member.again < LEAST_BYTES
 
     def marks(self, together: RunTogether, number: int, given: int = 0) -> Marks | None:
-        """How the maps run, with sums that have few parts."""
+        """How the maps run, with sums whose parts are far smaller than what they are sums of."""
         if given:
             return Marks(chain=number, rows=given)
         rows, used, found = _rows(together, self.ranges), together.used, list[RowReads]()
         for member in together.sums:
             parts = -(-together.count // rows) * bytes_of(member.item.tensors[0])
-            if LEAST_SHARE * parts <= max(bytes_of(together.tensors[name]) for name in member.near & used):
+            if LARGER * parts <= max(bytes_of(together.tensors[name]) for name in member.near & used):
                 found.append(member)
         together.sums = found
         return Marks(chain=number, rows=rows) if together.count > 1 and together.saved >= self.least else None

@@ -25,13 +25,13 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import BlockNames, numbered
 from tadc.passes.maps.map import Applied, Block, Choice, Constant, Let, Map, MapFunction, Marks
 from tadc.passes.maps.thin_sets import is_on_thin_set, stored_on_set
-from tadc.passes.terms.costs import FEW_ELEMENTS
+from tadc.passes.terms.costs import FEW_ELEMENTS, LONGEST
 from tadc.passes.where import Filled, Where
 
 LEAST = FEW_ELEMENTS
 """Of fewer elements, vectors under masks take less time than more loops."""
 
-MOST_SETS = 32
+MOST_SETS = LONGEST
 """More sets are so much code that one loop under masks is compiled sooner."""
 
 Makers = Mapping[str, Let]

@@ -33,13 +33,8 @@ from tadc.passes.maps.map import Block, Constant, Fold, Let, Map, MapFunction, T
 from tadc.passes.maps.merge_folds import merged, simplified
 from tadc.passes.maps.reads_of_maps import Reads
 from tadc.passes.maps.same_maps import Likeness, likeness
+from tadc.passes.terms.costs import MUCH_CODE
 from tadc.passes.where import LEAVE_OUT, Merge, Where
-
-MOST_OPERATIONS = 250
-"""The most operations of maps together: more values at once do not fit in registers."""
-
-MOST_MAPS = 8
-"""The most maps together: memory is slow where it is written in many places by turns."""
 
 Cost = tuple[float, int]
 
@@ -177,9 +172,8 @@ class _Fusion:
 
     def fits(self, reads: Reads, group: _FusedMaps) -> bool:
         """Whether a map may become part of a group."""
-        if len(group.members) >= MOST_MAPS:
-            return False
-        if reads.operations + sum(m.operations for m in group.members) > MOST_OPERATIONS:
+        # More values at once do not fit in registers.
+        if reads.operations + sum(m.operations for m in group.members) > MUCH_CODE:
             return False
         return not self.problem(reads, group)
 

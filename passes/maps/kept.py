@@ -21,9 +21,6 @@ from tadc.passes.maps.row_reads import bytes_of
 from tadc.passes.terms.costs import CACHED_BYTES
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, Kept, Merge, Where
 
-MOST_BYTES = 2 * CACHED_BYTES
-"""All tensors that are kept have no more bytes: a kernel holds them as long as it lives."""
-
 
 def keep(function: MapFunction, fused: bool, where: Where) -> MapFunction:
     """The function, whose maps are `fused` or not yet, with marks on those whose tensors are kept.
@@ -37,7 +34,8 @@ def keep(function: MapFunction, fused: bool, where: Where) -> MapFunction:
         return function
     kept = {tensor.name for tensor in kept_tensors(function)}
     own = {*function.results, *(name for m in function.maps if m.marks.in_place for name in m.read)}
-    left = (MOST_BYTES if fused else CACHED_BYTES) - sum(map(bytes_of, kept_tensors(function)))
+    # A kernel holds them as long as it lives.
+    left = CACHED_BYTES - sum(map(bytes_of, kept_tensors(function)))
     given = {step.tensor for step in steps or ()}
     merged = {name for step in where.wanted(Merge) or () for name in step.tensors}
     first: list[Map] = []

@@ -28,16 +28,8 @@ from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import elements_read, used_by
 from tadc.passes.maps.map import Block, Choice, Constant, Fold, Let, Load, Map, MapFunction, TensorDecl
+from tadc.passes.terms.costs import LARGE, LARGER
 from tadc.passes.terms.index_ranges import Range, ranges_within, span_of
-
-LEAST_SHARE = 0.3
-"""A guard that holds for less of the elements stays around what it guards."""
-
-POINTS = 256
-"""So many elements tell for how many a guard holds."""
-
-UNKNOWN = 101
-"""The extent of an index whose extent is not known, for this."""
 
 
 def is_in_range(
@@ -103,7 +95,7 @@ class _FoldLifting:
             if self.is_anywhere(one) and own.isdisjoint(used_by(one.value)):
                 moved.append(one)
                 own.difference_update(one.names)
-        if not any(isinstance(one.value, Fold) for one in moved) or self.share(choice.rows) < LEAST_SHARE:
+        if not any(isinstance(one.value, Fold) for one in moved) or LARGER * self.share(choice.rows) < 1:
             return [], let
         # Of the rest what is moved needs alone.
         needed = {name for one in moved if isinstance(one.value, Fold) for name in used_by(one.value)}
@@ -131,19 +123,19 @@ class _FoldLifting:
         return all(is_in_range(load, self.tensors, ranges, self.sizes, self.known) for load in loads)
 
     def share(self, rows: Domain) -> float:
-        """About which part of the elements meets all rows; none where elements of index arrays say it, but
-        that a range between two of them is not empty, as nearly all are."""
+        """About which part of the elements meets all rows, of some that are drawn; none where index arrays
+        say it, but that a range between two elements of one is not empty, as nearly all are."""
         rows = tuple(row for row in rows if not self.is_range(row))
         if any(row.form.has_lookups for row in rows):
             return 0
         item, points = self.item, random.Random(0)
-        at = dict.fromkeys(self.sizes, UNKNOWN)
+        at = dict.fromkeys(self.sizes, LARGE)
         extents = [max(extent.evaluate(at), 1) for extent in item.extents]
         found = 0
-        for _ in range(POINTS):
+        for _ in range(LARGE):
             at |= {index: points.randrange(n) for index, n in zip(item.indices, extents, strict=True)}
             found += all(row.holds(at) for row in rows)
-        return found / POINTS
+        return found / LARGE
 
     def is_range(self, row: Constraint) -> bool:
         """Whether a row says that an increasing array rises from an element to the next."""

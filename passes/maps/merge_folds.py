@@ -33,9 +33,6 @@ from tadc.passes.maps.map import (
 )
 from tadc.passes.terms.costs import ACCESS, EXPENSIVE, POWER, SCATTERED, WEIGHTS
 
-MOST_SUMS = 16
-"""The most sums together: more results at once do not fit in registers."""
-
 
 def weight_of(value: Value) -> int:
     """The weight of a value that has no blocks, in the unit of `terms/costs.py`."""
@@ -115,7 +112,7 @@ def _belong(lets: list[Let], first: Let, other: Let) -> bool:
     one, two = _fold(first), _fold(other)
     if one.type != two.type or len(one.indices) != len(two.indices):
         return False
-    if len(first.names) + len(other.names) > MOST_SUMS or one.rows != _onto(one, two).rows(two.rows):
+    if one.rows != _onto(one, two).rows(two.rows):
         return False
     is_short = any(row.form.has_lookups for row in one.rows)
     return (is_short or share_expensive(one, two)) and first not in _needed(lets, other)

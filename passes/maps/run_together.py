@@ -30,9 +30,6 @@ from tadc.passes.maps.row_sums import cut_into_parts, row_sum
 from tadc.passes.maps.thin_sets import late_addends, split_thin
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, AtRows, Where
 
-LEAST_SHARE = 4
-"""Parts of sums are so many times smaller than what they are sums of, or more."""
-
 Guards = Sequence[tuple[Let, Choice]]
 NO_GUARDS: Guards = ()
 

@@ -21,18 +21,16 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import BlockNames
+from tadc.passes.maps.chains import NEAR
 from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import reads_of, recurrence_of
 from tadc.passes.maps.row_reads import bytes_of
+from tadc.passes.maps.run_together import chain_number
 from tadc.passes.maps.step_sums import sums_by_step
 from tadc.passes.maps.windows import MOST_STEPS, steps_along, window_of
-from tadc.passes.terms.costs import SECOND
 from tadc.passes.terms.long_steps import is_worth_running_along
 from tadc.passes.where import LEAVE_OUT, AtRows, InWindow, Where
-
-NEAR = SECOND // 16
-"""The steps that run at a time stay near."""
 
 MOST_ROWS = MOST_STEPS
 """No more steps run at a time: what a call of a map costs is little beside so many."""
@@ -48,7 +46,8 @@ def with_windows(
     """
     seeds = [item.name for item in function.maps if item.order is not None]
     marked = {item.name for item in function.maps if item.marks != Marks()}
-    for number, name in enumerate(seeds):
+    for name in seeds:
+        number = chain_number(function)
         seed = next(item for item in function.maps if item.name == name)
         if seed.marks != Marks():
             continue
@@ -364,7 +363,7 @@ def _is_worth(members: Sequence[Map], windows: Mapping[str, Window | None], summ
 
 
 def _rows(members: Iterable[Map], windows: Mapping[str, Window | None]) -> int:
-    """How many steps run at a time."""
+    """How many steps run at a time: they stay near."""
     row = _row_bytes(members, windows)
     return 1 if row is None else max(1, min(NEAR // max(row, 1), MOST_ROWS))
 

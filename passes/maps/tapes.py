@@ -26,13 +26,11 @@ from tadc.passes.maps.blocks import BlockNames, with_reads
 from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, Tape, TensorDecl, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
+from tadc.passes.maps.run_together import chain_number
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of, with_maps
 from tadc.passes.maps.taped_pairs import MOST_SLOTS, Pair, all_kept, bytes_in_lines
 from tadc.passes.maps.windows import MOST_STEPS, most_of, steps_along, steps_of, window_of
 from tadc.passes.where import COMPILE_FOR_SIZES, LEAVE_OUT, SIZES_UNKNOWN, OnTape, Where
-
-_FIRST = 1 << 20
-"""The numbers of these chains begin here: those of others are below."""
 
 MORE = 8
 """Where a limit cannot be met, states may take this part of what tensors take at least."""
@@ -60,7 +58,7 @@ def with_tapes(
 
 def _as_given(function: MapFunction, where: Where) -> MapFunction:
     """The function where recurrences save the states that steps say."""
-    for number, step in enumerate(where.wanted(OnTape) or ()):
+    for step in where.wanted(OnTape) or ():
         where.check_known(step, [step.tensor], function.tensors())
         seed = next((m for m in function.maps if any(t.name == step.tensor for t in m.tensors)), None)
         if seed is None:
@@ -68,7 +66,7 @@ def _as_given(function: MapFunction, where: Where) -> MapFunction:
         if function.sizes:
             where.refuse(step, SIZES_UNKNOWN, COMPILE_FOR_SIZES)
         is_free = seed.order is not None and seed.marks == Marks()
-        pair = _pair(seed, function, _FIRST + 2 * number) if is_free else None
+        pair = _pair(seed, function, chain_number(function)) if is_free else None
         if pair is None:
             text = "no other recurrence alone goes back over the steps"
             where.refuse(step, f"{text} of `{step.tensor}`", LEAVE_OUT)
@@ -86,7 +84,7 @@ def _chosen(function: MapFunction, limit: int | None, work: Callable[[Map], Coun
     pairs: list[Pair] = []
     for seed in [item.name for item in function.maps if item.order is not None]:
         item = next(item for item in function.maps if item.name == seed)
-        pair = _pair(item, function, _FIRST + 2 * len(pairs)) if item.marks == Marks() else None
+        pair = _pair(item, function, chain_number(function)) if item.marks == Marks() else None
         if pair is not None and (limit is not None or pair.is_taken_again(work)):
             function = pair.function
             pairs.append(pair)

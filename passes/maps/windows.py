@@ -22,9 +22,9 @@ from tadc.passes.maps.map import Map, MapFunction, Sweep, TensorDecl, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of, recurrence_of
 from tadc.passes.maps.row_reads import bytes_of
-from tadc.passes.terms.costs import FIRST
+from tadc.passes.terms.costs import FIRST, LARGE
 
-MOST_STEPS = 64
+MOST_STEPS = LARGE
 """A window has no more steps: what is read further back is mostly read from all steps."""
 
 LEAST_BYTES = FIRST

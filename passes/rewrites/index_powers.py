@@ -22,9 +22,7 @@ from tadc.passes.rewrites.short_sums import terms_of_sum
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import MUCH_CODE, weight
 from tadc.passes.terms.index_ranges import span_of
-
-GREATEST = 31
-"""The greatest exponent: of more factors the error is larger than most can bear."""
+from tadc.passes.terms.powers import GREATEST
 
 
 def powers_as_products(program: Program) -> Program:

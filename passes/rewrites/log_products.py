@@ -40,11 +40,8 @@ from tadc.passes.rewrites.places import Places, TermPlace
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.collect import Signed, addends
 from tadc.passes.terms.costs import FEW_ELEMENTS, LANES, LONGEST, WEIGHTS, Costs, points
-from tadc.passes.terms.fallbacks import LOGS, POWERS, is_fallback, unless_huge, with_fallback
+from tadc.passes.terms.fallbacks import HUGE, LOGS, POWERS, is_fallback, unless_huge, with_fallback
 from tadc.passes.terms.names import Names
-
-LEAST = {"f32": -1e30, "f64": -1e300}
-"""In the place of a maximum of minus infinities."""
 
 
 def with_log_products(program: Program, limit: int | None, *, sums: bool = True) -> Program:
@@ -164,7 +161,7 @@ class _Walk(MoveWalk):
 
     def least(self, term: Term) -> Term:
         """What stands in the place of a maximum of minus infinities."""
-        return self.places.terms.const(LEAST[term.type or "f64"])
+        return self.places.terms.const(-HUGE[term.type or "f64"])
 
     def reduced(self, kind: str, over: Sequence[str], rows: Domain, body: Term) -> Term:
         """A reduction over indices, which become its own; the body itself where there are none."""

@@ -27,7 +27,7 @@ from tadc.lattice.polyhedron import is_empty
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.rewrites.short_sums import write_out_short_sums
 from tadc.passes.terms.algebra import Algebra, is_const
-from tadc.passes.terms.costs import MUCH_CODE, Costs, is_candidate, points
+from tadc.passes.terms.costs import MUCH_CODE, WORTH_COMPILING, Costs, is_candidate, points
 from tadc.passes.terms.index_ranges import ranges_of, ranges_within
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.products import product_of
@@ -36,7 +36,7 @@ from tadc.passes.terms.simplify import simplified
 WORTH = MUCH_CODE
 """So many operations at least are saved for each row,"""
 
-WORTH_IN_ALL = 1 << 17
+WORTH_IN_ALL = WORTH_COMPILING
 """and so many in all, where sizes are known: more maps take longer to compile."""
 
 

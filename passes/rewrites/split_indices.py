@@ -31,16 +31,16 @@ from tadc.frontend.terms import Domain, Reduce, Term, Terms, bottom_up, index_fo
 from tadc.lattice.affine import Affine, Constraint, Floor, equals_zero
 from tadc.lattice.polyhedron import without_floor
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import LANES, WRITTEN_OUT, Costs, about, has_room
+from tadc.passes.terms.costs import LANES, LARGE, WORTH_COMPILING, WRITTEN_OUT, Costs, about, has_room
 from tadc.passes.terms.index_ranges import ranges_of
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import simplified
 
-HEAVY = 64
-"""An element of a tensor that takes so many operations is worth copying."""
+HEAVY = LARGE
+"""An element of a tensor that takes so many operations, as a long sum does, is worth copying."""
 
-WORTH = 1 << 20
-"""So many operations are worth compiling a tensor for a residue."""
+WORTH = WORTH_COMPILING
+"""So many operations are worth a tensor for a residue."""
 
 
 def split_divided_indices(program: Program, limit: int | None = None) -> Program:

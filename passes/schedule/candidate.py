@@ -11,6 +11,12 @@ from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import ElementRead, Loop
 
+COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
+"""Numbers of copies along an index: all that are few, and of more those with many divisors."""
+
+POWERS = (1, 2, 4, 8)
+"""Those of vectors, of parts and of steps at once, of which halves are taken together."""
+
 
 @dataclass(frozen=True)
 class Leap:

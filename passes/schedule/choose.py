@@ -42,7 +42,7 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
             continue
         if maps[waiting[0]].marks.sweep is not None:
             plans = [_plan_in_sweep(maps[n], function, machine, given) for n in waiting]
-            plans = in_steps([maps[n] for n in waiting], plans, _steps_of(maps[waiting[0]]))
+            plans = in_steps([maps[n] for n in waiting], plans, _steps_of(maps[waiting[0]]), machine)
             yield list(zip(waiting, plans, strict=True))
             continue
         if len(waiting) == 1 and (plan := _plan_by_steps(maps[waiting[0]], function, machine, given)):
@@ -107,7 +107,7 @@ def _plan_by_steps(item: Map, function: MapFunction, machine: CpuMachine, given:
         return _plan_in_sweep(item, function, machine, given) if rows_in(steps) else None
     if plan_of(item, function, machine).threads:
         return None
-    (plan,) = in_steps([item], [plan_in_sweep(item, function, machine)], _steps_of(item))
+    (plan,) = in_steps([item], [plan_in_sweep(item, function, machine)], _steps_of(item), machine)
     return plan if plan.threads else None
 
 

@@ -23,9 +23,6 @@ from tadc.passes.schedule.splits import FEW_COPIES, FEW_TILES, copies, limits_of
 MASKED = 2
 """So many times the time of another takes a tile whose elements have bounds of their own."""
 
-FEW_OPERATIONS = 24
-"""The most that a body costs to which writing by turns makes a difference: less than a function."""
-
 
 def cost(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> float:
     """The cost of one element."""
@@ -41,11 +38,11 @@ def cost(accesses: Accesses, candidate: Candidate, machine: CpuMachine) -> float
 
 
 def writes_by_turns(accesses: Accesses, machine: CpuMachine) -> bool:
-    """Whether the body writes several tensors, and does not much else."""
+    """Whether the body writes several tensors, and does not much else: it costs less than a function."""
     body = accesses.body
     if accesses.results < 2:
         return False
-    return len(body.reads) + sum(machine.cost(o.name) for o in body.operations) <= FEW_OPERATIONS
+    return len(body.reads) + sum(machine.cost(o.name) for o in body.operations) < machine.function
 
 
 @dataclass(frozen=True)

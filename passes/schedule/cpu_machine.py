@@ -3,6 +3,8 @@ processor starts two in a cycle."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.machine import Machine
 
@@ -18,6 +20,11 @@ class CpuMachine(Machine):
     vector_bytes: int = 64
     registers: int = 32
     least_work: int = 0
+
+    dispatch: ClassVar[int] = 1 << 15
+    """So many operations are worth a dispatch to threads, as in `backend/cpu/pool.ll`; half as many are worth
+    that threads wait for each other after a step of a recurrence: two of `LEAST_PART` in
+    `backend/splitting.py`."""
 
     folds: int = 1
     """Whether an instruction takes one operand from memory: those of AVX do."""

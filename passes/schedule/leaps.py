@@ -7,17 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tadc.passes.schedule.accesses import GUARD, ElementRead, Loop
-from tadc.passes.schedule.candidate import Candidate, Leap
+from tadc.passes.schedule.candidate import COUNTS, POWERS, Candidate, Leap
 from tadc.passes.schedule.cpu_machine import CpuMachine
 
-VECTORS = (2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20)
-"""Vectors of a tile whose sums take several steps at once."""
-
-STEPS = (2, 4, 8)
-"""So many steps at once."""
-
-FEW_LOADS = 32
-"""The most vectors that a step reads for one sum alone: more code than that would save little."""
+VECTORS = (*COUNTS[1:], 16, 20)
+"""Vectors of a tile whose sums take several steps at once: the more, the more of them share a vector."""
 
 
 def leaping_candidates(
@@ -30,7 +24,7 @@ def leaping_candidates(
     for vectors in VECTORS:
         if extent is not None and extent < vectors * plain.width:
             return
-        for steps in STEPS:
+        for steps in POWERS[1:]:
             tile = replace(plain, blocks={plain.lane: vectors})
             enough = [loop for loop in loops if loop.trips[-1] >= steps * plain.width]
             leaping = {loop.binders[-1]: Leap(steps, _parts_of(loop, tile, machine)) for loop in enough}
@@ -63,9 +57,6 @@ def _fits(loop: Loop, candidate: Candidate, machine: CpuMachine) -> bool:
     """Whether what a step holds fits in registers: the results, and what all vectors read the same."""
     leap, copies = candidate.leaps[loop.binders[-1]], candidate.copies(loop.result)
     same = sum(candidate.lane not in read.names for read in loop.reads)
-    alone = sum(not leap_sign(read, loop, candidate.lane) for read in loop.reads)
-    if same < alone and leap.steps * copies > FEW_LOADS:
-        return False
     return copies * loop.results * leap.parts + leap.steps * same + 2 <= machine.registers
 
 

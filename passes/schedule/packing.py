@@ -28,8 +28,9 @@ from tadc.passes.schedule.candidate import Candidate, Panels, RowPanels
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.loop_order import GAIN, TileLoops, comes_from_afar
 from tadc.passes.schedule.splits import WHOLE
+from tadc.passes.terms.costs import LARGE
 
-LEAST_STEPS = 64
+LEAST_STEPS = LARGE
 """So many steps at least has a reduction between two packings: results are loaded and stored for each."""
 
 FEWEST_ROWS = LEAST_STEPS
@@ -37,9 +38,6 @@ FEWEST_ROWS = LEAST_STEPS
 
 LEAST_REUSE = 3
 """So often at least a panel is to be read."""
-
-LEAST_REUSE_NEAR = 16
-"""So often one at least that is packed for its alignment alone."""
 
 
 def along(loop: Loop, read: ElementRead, width: int) -> str | None:
@@ -288,7 +286,7 @@ class _ReductionPacking:
         loop, item = self.loop, self.accesses.map
         return item.body.gives == (loop.fold,) and loop.results == 1 and loop.kind == "sum"
 
-    def least_reuse(self, read: ElementRead) -> int | None:
+    def least_reuse(self, read: ElementRead) -> float | None:
         """How often at least a panel is to be read that a read may be packed for; None where it may not."""
         accesses = self.accesses
         if not read.direct or self.candidate.lane not in read.strides:
@@ -298,8 +296,9 @@ class _ReductionPacking:
         inner = [k for name, k in read.strides.items() if name not in accesses.names]
         if any(k is None or abs(k) * accesses.widest >= self.machine.far for k in inner):
             return LEAST_REUSE
-        # Vectors of what the caller gives are in two lines of the cache each.
-        return LEAST_REUSE_NEAR if accesses.is_from_caller(read) else None
+        # Vectors of what the caller gives are in two lines of the cache each: that alone is spared.
+        saved = self.machine.unaligned / self.candidate.width
+        return self.machine.copy / saved if accesses.is_from_caller(read) else None
 
     def reuse(self, names: frozenset[str], rows: RowPanels | None = None) -> float:
         """How many tiles read a panel that depends on some of the map's indices, of a chunk of rows."""

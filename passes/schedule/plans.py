@@ -18,7 +18,7 @@ from tadc.passes.schedule.accesses import Accesses, operations_in
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import rows_of
-from tadc.passes.schedule.search import EACH, Pick, cost_of_tiling, least_cost, tiling_of
+from tadc.passes.schedule.search import EACH, SLACK, Pick, cost_of_tiling, least_cost, tiling_of
 from tadc.passes.schedule.splits import (
     FEW_TILES,
     WHOLE,
@@ -29,21 +29,11 @@ from tadc.passes.schedule.splits import (
     without_outermost,
 )
 from tadc.passes.schedule.thread_division import MULTIPLE, ThreadDivision
-from tadc.passes.schedule.work_counts import LEAST, LEAST_STEP, known_operations
-from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE
-
-TYPICAL = 32
-"""A body of more operations than this takes longer to compile, and gets vectors for more work only."""
+from tadc.passes.schedule.work_counts import known_operations
+from tadc.passes.terms.costs import FEW_ELEMENTS, MUCH_CODE, TILE_CODE
 
 MOST_CODE = FEW_ELEMENTS
 """Code of more than MUCH_CODE operations is worth compiling for so many operations of work, each."""
-
-LEAST_INTERLEAVED = 2 * MUCH_CODE
-"""Where so much code is worth compiling, vectors are interleaved."""
-
-SLACK = 1.05
-"""A map whose elements cost more than so many times as much in a few rows runs over all rows at once: what
-it packs would not be read often enough."""
 
 
 @dataclass(frozen=True)
@@ -153,16 +143,17 @@ def plan_of(
     parts = [WHOLE] * len(parts) if in_batches else parts
     while machine.least_work and parts != [*plain] and not _is_worth(EACH * copies(parts) * body, work):
         parts = without_outermost(parts)
-    if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
+    # More code takes longer to compile.
+    if work is None or machine.little * work >= machine.least_work * max(machine.little, body):
         code = None if work is None or not machine.least_work else _worthwhile(work)
         extents = _in_rows(item, rows)
         tiling = tiling_of(Accesses(item, function, extents, parts), machine, code, recurrence, pick)
-        if tiling is not None and code is not None and code < LEAST_INTERLEAVED:
+        if tiling is not None and code is not None and code < TILE_CODE:
             tiling = replace(tiling, interleaves=False)
         if tiling is not None and item.marks.kept:
             tiling = replace(tiling, packed=None)
     threads: tuple[str, ...] = ()
-    if work is None or work >= LEAST:
+    if work is None or work >= machine.dispatch:
         division = ThreadDivision(item.indices, item.extents, tiling, work)
         threads = division.axes() if recurrence is None else division.batch_axes(recurrence.batch)
         if work is not None and threads and recurrence is None:
@@ -286,11 +277,14 @@ def _divided(item: Map, plan: NestPlan) -> tuple[str, ...]:
     return (found,) if found else ()
 
 
-def in_steps(items: Sequence[Map], plans: Sequence[NestPlan], count: Affine) -> list[NestPlan]:
+def in_steps(
+    items: Sequence[Map], plans: Sequence[NestPlan], count: Affine, machine: CpuMachine
+) -> list[NestPlan]:
     """The plans of maps that run together for each of so many steps, which threads divide if that is worth
     it, as far as it is known; a thread computes what reads its part of another map."""
     works = [plan.work for plan in plans if plan.work is not None]
-    if len(works) == len(plans) and count.is_constant and sum(works) < LEAST_STEP * count.constant:
+    is_known = len(works) == len(plans) and count.is_constant
+    if is_known and 2 * sum(works) < machine.dispatch * count.constant:
         return [replace(plan, threads=()) for plan in plans]
     axes: dict[str, int] = {}
     found: list[NestPlan] = []
@@ -307,7 +301,8 @@ def in_steps(items: Sequence[Map], plans: Sequence[NestPlan], count: Affine) -> 
 
 
 def _suffers(item: Map, function: MapFunction, plan: NestPlan, machine: CpuMachine) -> bool:
-    """Whether elements cost more by this plan, for some rows at a time."""
+    """Whether elements cost more by this plan, for some rows at a time: what it packs would not be read often
+    enough."""
     first = item.indices[item.marks.row]
     if item.marks.steps or all(any(first in form.variables for form in load.at) for load in item.loads()):
         # No two rows read the same.

@@ -13,7 +13,7 @@ from tadc.passes.maps.recurrence import RecurrenceLoops, recurrence_of
 from tadc.passes.maps.same_maps import is_for_caller
 from tadc.passes.nest.squares import FEWEST, TOGETHER
 from tadc.passes.schedule.accesses import GUARD, LOOKUP, Accesses, Loop, shape_bytes
-from tadc.passes.schedule.candidate import Candidate, Panels
+from tadc.passes.schedule.candidate import COUNTS, POWERS, Candidate, Panels
 from tadc.passes.schedule.cost import cost, writes_by_turns
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import leaping_candidates
@@ -21,14 +21,11 @@ from tadc.passes.schedule.loop_order import GAIN, TileLoops, comes_from_afar
 from tadc.passes.schedule.packing import blocks_alone, packing
 from tadc.passes.schedule.pressure import LiveValues
 from tadc.passes.schedule.splits import copies
-from tadc.passes.terms.costs import ELEMENT
-
-MOST_WORK = 600
-"""The most operations that the code of a tile has."""
+from tadc.passes.terms.costs import ELEMENT, TILE_CODE
 
 SLACK = 1.02
-"""Costs are alike of which one is so many times the other: a nest of loops less is worth something, and what
-a panel costs that is filled by columns, or saves in caches, is not all in them."""
+"""Costs are alike of which one is so many times the other: less code is worth something, and what a panel
+costs that is filled by columns, or saves in caches, is not all in them."""
 
 MASKED = 4
 """So many times the operations count where bounds move with a tile."""
@@ -40,7 +37,8 @@ FOLD = 8
 """So many operations more has a tile where lanes are those of a reduction, to join them."""
 
 LITTLE_MORE = {64: 0.1, 16: 0.05, 8: 0.01}
-"""A body of so many operations or more stands in as few copies as take no more than this share more time."""
+"""A body of so many operations or more stands in as few copies as take no more than this share more time: the
+more it has, the more is in registers that costs do not count, and the more code a copy is."""
 
 WITH_LINES = 16
 """Of so many candidates, the cheapest, it is looked at which lines come from afar."""
@@ -48,12 +46,8 @@ WITH_LINES = 16
 Pick = Callable[[Accesses, Sequence[Candidate]], "Candidate | None"]
 """Which of the candidates of a map is taken, all with their costs."""
 
-BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
-VECTORS = (1, 2, 4)
-
-SIDES = (2, 3, 4, 5, 6)
-"""The copies along two indices where lanes are those of a reduction and nothing is packed: a vector is read
-for several results."""
+VECTORS = POWERS[:-1]
+"""Vectors of a tile along the index of lanes."""
 
 
 def tiling_of(
@@ -148,7 +142,7 @@ def _best(
     """
     names = accesses.names
     tiled = frozenset(names) if recurrence is None else recurrence.tiled(names)
-    budget = MOST_WORK if code is None else min(MOST_WORK, code // EACH)
+    budget = TILE_CODE if code is None else min(TILE_CODE, code // EACH)
     budget //= copies([*accesses.parts.values()])
     if _moves(accesses):
         # Loops whose bounds move with a tile stand three times in its code, under masks.
@@ -298,7 +292,7 @@ class _Candidates:
         for name, extent in self.extents.items():
             if name == candidate.lane:
                 continue
-            blocks = BLOCKS[1:] if self.body.inner or _shares_vectors(self.body, candidate, name) else ()
+            blocks = COUNTS[1:] if self.body.inner or _shares_vectors(self.body, candidate, name) else ()
             if own == 1 and any(candidate.squares(read, name) for read in self.body.reads):
                 blocks = (*blocks, candidate.width)
             if candidate.width >= TOGETHER and self.is_beside(candidate, name):
@@ -330,13 +324,15 @@ class _Candidates:
         )
 
     def both(self, candidate: Candidate, most: int) -> Iterator[Candidate]:
-        """A candidate with copies along two indices, where reads depend on one of them each."""
+        """A candidate with copies along two indices, where reads depend on one of them each: a vector is read
+        for several results."""
         assert candidate.fold is not None
+        most = min(most, self.machine.registers)
         apart = [read.names & self.extents.keys() for read in candidate.fold.reads]
         for (one, first), (other, second) in combinations(self.extents.items(), 2):
             if any({one, other} <= names for names in apart):
                 continue
-            for rows, columns in product(SIDES, repeat=2):
+            for rows, columns in product(COUNTS[1:], repeat=2):
                 fits = all(e is None or e >= n for e, n in ((first, rows), (second, columns)))
                 room = fits and rows * columns <= most
                 made = candidate.with_blocks({one: rows, other: columns}) if room else None

@@ -17,7 +17,7 @@ from tadc.lattice.affine import Affine, Floor
 from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.maps.map import Choice, Fold, Load, Map, blocks_of
 from tadc.passes.rewrites.split_indices import period_of
-from tadc.passes.terms.costs import WRITTEN_OUT
+from tadc.passes.terms.costs import TILE_CODE, WRITTEN_OUT
 
 MOST_TERMS = 32
 """A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
@@ -25,17 +25,11 @@ MOST_TERMS = 32
 LARGEST_FACTOR = 8
 """The largest c; beyond, copies cost more than tests."""
 
-MOST_COPIES = 24
-"""The most copies of a body, over all of its indices."""
-
 FEW_TILES = 3
 """An index of so few tiles has no full part."""
 
 FEW_COPIES = WRITTEN_OUT
 """So many copies of a body may stand in tiles before and after a full part too."""
-
-MOST_OPERATIONS = 300
-"""The most operations of all copies of a body."""
 
 BOUNDS = 8
 """As many operations count the bounds of a reduction, for each of its indices."""
@@ -76,8 +70,7 @@ def parts_of(item: Map, sizes: Sequence[Affine]) -> list[Parts]:
         factor = _combined(found.periods(name), size)
         result.append(Parts(factor, rows if _most(rows, factor, size) else ()))
     while any(part != WHOLE for part in result):
-        count = copies(result)
-        if count <= MOST_COPIES and count * found.operations <= MOST_OPERATIONS:
+        if copies(result) * found.operations <= TILE_CODE:
             break
         result = without_outermost(result)
     return result
@@ -103,8 +96,7 @@ def without_guards(
         rows = found.rows(name, found.guards)
         if rows and parts[number] == WHOLE and _most(rows, 1, size):
             result[number] = Parts(1, rows)
-    is_long = copies(result) > MOST_COPIES or copies(result) * found.operations > most
-    return tuple(parts) if is_long else tuple(result)
+    return tuple(parts if copies(result) * found.operations > most else result)
 
 
 def copies(found: Sequence[Parts]) -> int:

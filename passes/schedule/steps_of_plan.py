@@ -26,9 +26,7 @@ from tadc.passes.schedule.reduction_parts import with_parts
 from tadc.passes.schedule.side_by_side import beside, transposed_reads
 from tadc.passes.schedule.splits import FEW_COPIES, FEW_TILES, WHOLE, Parts, copies
 from tadc.passes.schedule.thread_division import ThreadDivision
-
-FEW_STEPS = 5
-"""So many steps of a loop may be written one after the other."""
+from tadc.passes.terms.costs import WRITTEN_OUT
 
 
 def steps_of_plan(item: Map, function: MapFunction, plan: NestPlan, machine: CpuMachine) -> st.Steps:
@@ -180,7 +178,7 @@ class _PlanSteps:
             return None
         low, high = pair
         k = low.coefficient(name)
-        few = k == -high.coefficient(name) and (low + high).constant // k < FEW_STEPS
+        few = k == -high.coefficient(name) and (low + high).constant // k <= WRITTEN_OUT
         return name if few else None
 
     def split(self) -> None:

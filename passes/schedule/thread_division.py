@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.schedule.candidate import Candidate, Panels
-from tadc.passes.terms.costs import LINE, UNKNOWN
+from tadc.passes.terms.costs import LARGE, LINE, UNKNOWN
 
-FEW = 32
+FEW = LARGE
 """An index of fewer values is divided only if there is no better one."""
 
 MANY = UNKNOWN

@@ -28,13 +28,6 @@ from tadc.passes.schedule.fibre_steps import steps_between
 from tadc.passes.terms.costs import ACCESS, LARGE
 from tadc.passes.terms.index_ranges import Range, span_of
 
-LEAST = 1 << 15
-"""A map of fewer operations is not worth a dispatch to threads, as in `backend/cpu/pool.ll`."""
-
-LEAST_STEP = LEAST // 2
-"""Nor is a step of a recurrence, after which threads wait for each other: it is to have two parts of
-`LEAST_PART` in `backend/splitting.py`."""
-
 
 def operations_of(item: Map, tensors: Mapping[str, TensorDecl] | None = None) -> Counted:
     """The operations of a map, which reads these tensors."""

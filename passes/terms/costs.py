@@ -68,6 +68,10 @@ LANES = 8
 FIBRE = 8
 #: So many operations are much code for the body of a loop.
 MUCH_CODE = 256
+#: The most operations that all copies of a body in a tile have, of vectors or of a thread of a GPU.
+TILE_CODE = 600
+#: So many operations are worth compiling so much code.
+WORTH_COMPILING = MUCH_CODE * FEW_ELEMENTS
 #: A tensor is large that has so many times the elements of what it is made of, or is to stand for.
 LARGER = 4
 #: So many nodes of a program are looked at by what may look at each of them often.

@@ -10,8 +10,8 @@ exponentials that are nearly denormal is smaller by far."""
 POWERS = {"f32": 17.328125, "f64": 36.734375}
 """Products of exponentials are used with one of up to `exp(POWERS)`: what the others lose stays denormal."""
 _LIMITS = {*LOGS.values(), *POWERS.values()}
-_HUGE = {"f32": 1e30, "f64": 1e300}
-"""What is larger may be infinite on the way."""
+HUGE = {"f32": 1e30, "f64": 1e300}
+"""What is larger may be infinite on the way; what is below its negative stands for no number at all."""
 
 
 def with_fallback(terms: Terms, size: Term, limit: float, fast: Term, written: Term) -> Term:
@@ -21,7 +21,7 @@ def with_fallback(terms: Terms, size: Term, limit: float, fast: Term, written: T
 
 def unless_huge(terms: Terms, size: Term, fast: Term) -> Term:
     """What is below a limit of these where something is, and a fast form is neither huge nor NaN."""
-    huge = terms.const(_HUGE[fast.type or "f64"])
+    huge = terms.const(HUGE[fast.type or "f64"])
     return terms.apply("max", [size, terms.apply("sub", [terms.apply("abs", [fast]), huge])])
 
 

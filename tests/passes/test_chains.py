@@ -128,7 +128,7 @@ def test_thin_sets(rows: int, equation: str, monkeypatch: pytest.MonkeyPatch) ->
     """A map that waits for a sum over all rows on a thin set alone, behind a chain with parts of the sum."""
     n = 38
     monkeypatch.setattr(chains, "_rows", lambda chain, ranges: rows)
-    monkeypatch.setattr(chains, "LEAST_SHARE", 0)
+    monkeypatch.setattr(chains, "LARGER", 0)
     function = tadc.function(THIN.replace("SET", equation), sizes={"N": n})
     x = np.random.default_rng(rows).uniform(-1, 1, (n, n))
     f, g = in_threads(function, x)
@@ -144,7 +144,7 @@ def test_thin_sets(rows: int, equation: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_scalar_sums_over_rows(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum over all rows that has no index is cut into parts too."""
     monkeypatch.setattr(chains, "_rows", lambda chain, ranges: rows)
-    monkeypatch.setattr(chains, "LEAST_SHARE", 0)
+    monkeypatch.setattr(chains, "LARGER", 0)
     text = """x: f64[38, 41]
 let e[i: 38, j: 41] = exp(x[i, j])
 let s[i: 38] = sum{j} (e[i, j])

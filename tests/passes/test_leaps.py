@@ -67,10 +67,10 @@ def test_elements_have_an_order_of_their_own(name: str, monkeypatch: pytest.Monk
         return 0 if candidate.leaps else 1
 
     monkeypatch.setattr(search, "cost", cost)
-    monkeypatch.setattr(search, "MOST_WORK", 1 << 20)
+    monkeypatch.setattr(search, "TILE_CODE", 1 << 20)
     monkeypatch.setattr(plans, "MUCH_CODE", 1 << 20)
     for steps, tiles in ((2, (1, 3)), (4, (2, 4))):
-        monkeypatch.setattr(leaps, "STEPS", (steps,))
+        monkeypatch.setattr(leaps, "POWERS", (1, steps))
         found: dict[str, set[bytes]] = {}
         for vectors in tiles:
             monkeypatch.setattr(leaps, "VECTORS", (vectors,))

@@ -107,15 +107,16 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
         return found
 
     def small_caches(*facts: int, **named: int) -> CpuMachine:
-        return CpuMachine(*facts, **{**named, "l2": l2, "far": far, "sets": 1, "ways": 8})
+        given: Any = {"l2": l2, "far": far, "sets": 1, "ways": 8, "unaligned": unaligned}
+        return CpuMachine(*facts, **{**named, **given})
 
+    unaligned = choice.choice((0.75, 100.0))
     l2, far = choice.choice((1 << 12, 1 << 14, 1 << 16)), choice.choice((8, 64))
 
     # Panels that hold little, so that blocks of all kinds occur in small programs.
     monkeypatch.setattr(catalogue, "CpuMachine", small_caches)
     monkeypatch.setattr(packing, "LEAST_STEPS", choice.choice((1, 4)))
     monkeypatch.setattr(packing, "LEAST_REUSE", 1)
-    monkeypatch.setattr(packing, "LEAST_REUSE_NEAR", choice.choice((1, 16)))
     # Code that is not worth compiling for small programs.
     monkeypatch.setattr(plans, "MUCH_CODE", choice.choice((1 << 8, 1 << 20)))
     monkeypatch.setattr(search, "cost", lambda *_: choice.random())

@@ -12,8 +12,8 @@ from tadc.backend import splitting
 from tadc.backend.cpu import thread_pool as pool
 from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.cpu.linking import Library
-from tadc.passes.schedule import plans
 from tadc.passes.schedule import thread_division as divided
+from tadc.passes.schedule.cpu_machine import CpuMachine
 
 
 @cache
@@ -32,8 +32,7 @@ def small_parts_of_maps() -> Iterator[None]:
     """That pool, and a lowering that divides all maps and steps, at any element."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "_pool", eager_pool())
-        patch.setattr(plans, "LEAST", 1)
-        patch.setattr(plans, "LEAST_STEP", 0)
+        patch.setattr(CpuMachine, "dispatch", 0)
         patch.setattr(splitting, "LEAST_PART", 1)
         patch.setattr(divided, "MULTIPLE", 1)
         yield

@@ -11,7 +11,7 @@ func.func @f(%x: tensor<?x?xf64> {tad.name = "x", tad.shape = affine_map<()[s0, 
 }
 
 // CHECK:        func.func @tad_f
-// CHECK:          %[[FEW:.*]] = arith.cmpi slt, %B, %c32 : index
+// CHECK:          %[[FEW:.*]] = arith.cmpi slt, %B, %c64 : index
 // CHECK-NEXT:     %[[LESS:.*]] = arith.cmpi slt, %B, %N : index
 // CHECK-NEXT:     %[[SECOND:.*]] = arith.andi %[[FEW]], %[[LESS]] : i1
 // CHECK-NEXT:     %[[NUMBER:.*]] = arith.index_castui %[[SECOND]] : i1 to index

@@ -1,4 +1,4 @@
-// RUN: tadc %s --passes 'tad-to-loops{registers=13},canonicalize,cse' | filecheck %s
+// RUN: tadc %s --passes 'tad-to-loops{registers=12},canonicalize,cse' | filecheck %s
 // A step takes in the elements at k and k + 16: what a vector reads for the second, its neighbour reads for the
 // first. Ten elements are left, for which a step takes one.
 
