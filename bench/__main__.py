@@ -1,5 +1,6 @@
 """`python -m bench`: run time against other libraries; `python -m bench -h` has its options.
 
+`python -m bench blocks`: programs in blocks against single calls, and against halos by hand.
 `python -m bench calibrate [--fit]`: how well the cost of schedules tells times here; fits its weights.
 `python -m bench calls`: what a call from Python takes besides its work.
 `python -m bench compile`: how long compiling takes, of random programs and of deep ones.
@@ -27,6 +28,7 @@ import sys
 from importlib import import_module
 
 MODULES = {
+    "blocks": "blocks",
     "calibrate": "calibrate",
     "calls": "calls",
     "compile": "compile_time",

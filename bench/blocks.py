@@ -1,0 +1,168 @@
+"""`python -m bench blocks`: programs in blocks against single calls, and against halos by hand.
+
+Of each program: one call on all arrays; `f.block`, one block after the other; `f.dask` with threads and with
+two processes; and where one would write that, `dask.array.map_overlap` with NumPy. Wall time, the least of
+several, two cores; a block has 16 MB of the largest argument. Processes have their chunks before, and keep
+their results. Bytes are those that blocks read beside their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster, wait
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+import tadc
+
+ROUNDS = 5
+BLOCK = 16 << 20
+
+Array = NDArray[Any]
+ByHand = Callable[[Mapping[str, Any]], Any]
+
+STENCIL_2D = """
+u: f32[N, M]
+v[i, j] = if {i >= 1 and i <= N - 2 and j >= 1 and j <= M - 2} then (
+    u[i, j] + 0.2*(u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4*u[i, j])) else (u[i, j])
+"""
+STENCIL_3D = """
+u: f32[N, M, K]
+v[i: N - 2, j: M - 2, k: K - 2] = u[i + 1, j + 1, k + 1] + 0.1*(u[i, j + 1, k + 1] + u[i + 2, j + 1, k + 1]
+    + u[i + 1, j, k + 1] + u[i + 1, j + 2, k + 1] + u[i + 1, j + 1, k] + u[i + 1, j + 1, k + 2])
+"""
+CONV = """
+x: f32[B, C, N, M]
+w: f32[D, C, 3, 3]
+y[b, d, i: N - 2, j: M - 2] = sum{c, p, q} (w[d, c, p, q]*x[b, c, i + p, j + q])
+"""
+ATTENTION = """
+q: f32[H, N, D]
+k: f32[H, N, D]
+v: f32[H, N, D]
+let s[h, i, j] = sum{d} (q[h, i, d]*k[h, j, d])
+let z[h, i] = logsumexp{j} (s[h, i, j])
+o[h, i, d] = sum{j} (exp(s[h, i, j] - z[h, i])*v[h, j, d])
+"""
+KERNEL_SUM = """
+x: f32[N, 3]
+y: f32[M, 3]
+b: f32[M]
+f[i] = sum{j} (exp(-sum{d} ((x[i, d] - y[j, d])**2))*b[j])
+"""
+MTTKRP = "t: f32[N, M, K]; b: f32[M, R]; c: f32[K, R]; f[i, r] = sum{j, k} (t[i, j, k]*b[j, r]*c[k, r])"
+
+
+@dataclass(frozen=True)
+class Divided:
+    """A program at sizes, the index that is divided, and the same by hand where one would write that."""
+
+    name: str
+    text: str
+    index: str
+    sizes: Mapping[str, int]
+    gradient: bool = False
+    by_hand: ByHand | None = None
+    arrays: dict[str, Array] = field(default_factory=dict[str, Array])
+
+
+def heat(u: Array) -> Array:
+    """A step of the plate, whose rim stays."""
+    v = u.copy()
+    inner = u[1:-1, 1:-1]
+    v[1:-1, 1:-1] = inner + np.float32(0.2) * (
+        u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * inner
+    )
+    return v
+
+
+def overlapped(arrays: Mapping[str, Any]) -> Any:
+    """The plate with halos by hand: the rim of the whole is that of no block."""
+    return da.map_overlap(heat, arrays["u"], depth=(1, 0), boundary="none", trim=True, dtype=np.float32)
+
+
+CASES = [
+    Divided("2-D stencil", STENCIL_2D, "i", {"N": 8192, "M": 8192}, by_hand=overlapped),
+    Divided("2-D stencil, gradient", STENCIL_2D, "u_0", {"N": 8192, "M": 8192}, True),
+    Divided("3-D stencil", STENCIL_3D, "i", {"N": 400, "M": 400, "K": 400}),
+    Divided("conv2d 3 x 3", CONV, "b", {"B": 32, "C": 16, "D": 16, "N": 130, "M": 130}),
+    Divided("conv2d 3 x 3, gradients", CONV, "b", {"B": 32, "C": 16, "D": 16, "N": 130, "M": 130}, True),
+    Divided("attention", ATTENTION, "h", {"H": 16, "N": 1024, "D": 64}),
+    Divided("kernel sum", KERNEL_SUM, "i", {"N": 40_000, "M": 10_000}),
+    Divided("MTTKRP", MTTKRP, "i", {"N": 400, "M": 300, "K": 300, "R": 16}),
+]
+
+
+def main() -> None:
+    """Time and print all."""
+    table = Table("program", "blocks", "whole", "f.block", "threads", "2 processes", "by hand", "moved")
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        for case in CASES:
+            table.add_row(*_row(case, client))
+    Console(width=120).print(table)
+
+
+def _row(case: Divided, client: Client) -> list[str]:
+    f = tadc.function(case.text)
+    f = tadc.vjp(f) if case.gradient else f
+    rng = np.random.default_rng(0)
+    arrays = {
+        a.name: rng.uniform(-1, 1, tuple(_at(size, case.sizes) for size in a.shape)).astype(np.float32)
+        for a in f.program.arguments
+    }
+    largest = max(array.nbytes for array in arrays.values())
+    extent = f.block(**{case.index: 1}).plan(**case.sizes).stages[0].places[0]
+    length = max(1, len(extent) * BLOCK // largest)
+    block = f.block(**{case.index: length})
+    traffic = block.traffic(workers=2, **case.sizes)
+    chunked = f.dask(**arrays, chunks={case.index: length})
+    results = chunked if isinstance(chunked, tuple) else (chunked,)
+    there = {
+        n: client.persist(da.from_array(a, chunks=_chunks(f, block, n, length))) for n, a in arrays.items()
+    }
+    wait(list(there.values()))
+    made_there = f.dask(**there, chunks={case.index: length})
+    held = made_there if isinstance(made_there, tuple) else (made_there,)
+    runs: list[Callable[[], Any] | None] = [
+        lambda: f(**arrays),
+        lambda: block(**arrays),
+        lambda: dask.compute(*results, scheduler="threads"),
+        lambda: wait(client.persist(list(held))),
+        None,
+    ]
+    if case.by_hand is not None:
+        made = case.by_hand({n: da.from_array(a, chunks=(length, -1)) for n, a in arrays.items()})
+        runs[-1] = lambda: made.compute(scheduler="threads")
+    times = ["" if run is None else f"{_least(run):.0f} ms" for run in runs]
+    return [case.name, str(traffic.stages[0].blocks), *times, f"{traffic.moved >> 10:,} KiB"]
+
+
+def _chunks(f: tadc.Function, block: tadc.BlockFunction, name: str, length: int) -> tuple[int, ...]:
+    """Chunks of an argument that goes along with what is divided; others are whole."""
+    shape = next(len(a.shape) for a in f.program.arguments if a.name == name)
+    return tuple(length if block.axes[0].dims.get(name) == d else -1 for d in range(shape))
+
+
+def _at(size: Any, sizes: Mapping[str, int]) -> int:
+    return size if isinstance(size, int) else size.evaluate(sizes)
+
+
+def _least(run: Callable[[], Any]) -> float:
+    run()
+    found: list[float] = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        run()
+        found.append(time.perf_counter() - start)
+    return min(found) * 1e3
