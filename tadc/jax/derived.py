@@ -13,13 +13,15 @@ from typing import Any
 from tadc.api.batches import batched
 from tadc.api.derivatives import derived_for_framework
 from tadc.api.function import Function, function_of
+from tadc.compiler.kernel_interface import size_symbols_of
 from tadc.frontend.extents import size_sources, symbols_in
 from tadc.frontend.forks import new_rlock
 from tadc.frontend.program import Argument, Program
-from tadc.frontend.terms import index_forms, reachable, tensors_read
+from tadc.frontend.terms import Affine, index_forms, reachable, tensors_read
 from tadc.jax.traced_shapes import Shapes
 from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.passes.terms.liveness import needed
+from tadc.passes.terms.names import Names
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,20 @@ def trimmed(function: Function, base: Base | None = None) -> DerivedPart:
         )
         function = _with(function, arguments=kept, sizes=sizes, excluded=excluded)
     return DerivedPart(Derived(function, base), take)
+
+
+def telling(function: Function) -> Function:
+    """The function with one more input, without elements, whose shape tells the sizes that no other tells.
+
+    So one kernel is that of all their values.
+    """
+    program = function.program
+    told = size_symbols_of(program).untold
+    if not told:
+        return function
+    shape = (0, *map(Affine.var, told))
+    more = Argument(Names(program).free("told"), program.outputs[0].type, shape)
+    return _with(function, arguments=(*program.arguments, more))
 
 
 def _kept(program: Program) -> tuple[Argument, ...]:

@@ -35,12 +35,16 @@ class DividedCall:
         self.blocks = function.block(**{name: -(-extents[name] // n) for name, n in pieces.items()})
         self.stages: Sequence[Any] = self.blocks.plan(**sizes).stages
         self.dims: dict[str, list[str | None]] = {}
+        #: What devices read or compute.
+        self.used = {name for stage in self.stages for name in stage.division.slices}
         for stage in self.stages:
             self._place_results(stage)
-        for name in function.inputs:
-            reading = [stage for stage in self.stages if name in stage.division.slices]
-            rank = len(reading[0].shapes[name]) if reading else 0
-            self.dims[name] = [self._axis_read(reading, name, d) for d in range(rank)]
+        for argument in function.program.arguments:
+            reading = [stage for stage in self.stages if argument.name in stage.division.slices]
+            dims: list[str | None] = []
+            for _ in argument.shape:
+                dims.append(self._axis_read(reading, argument.name, dims) if reading else None)
+            self.dims[argument.name] = dims
 
     def cells(self, stage: Any) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Where each device stands along the axes, and its block: the last one for those behind it."""
@@ -102,21 +106,19 @@ class DividedCall:
                     dims[axis.dims[definition.name]] = axis.name
             self.dims[definition.name] = dims
 
-    def _axis_read(self, stages: Sequence[Any], name: str, dimension: int) -> str | None:
-        """The axis with which a dimension of an argument goes along: each device reads little of others.
+    def _axis_read(self, stages: Sequence[Any], name: str, before: Sequence[str | None]) -> str | None:
+        """The axis with which an argument's next dimension goes along: each device reads little of others.
 
         One that is both divided and read whole, as the bodies that attract each other, is lent whole.
         """
-        axes = stages[0].stage.axes
-        extent = stages[0].shapes[name][dimension]
+        d = len(before)
+        extent = stages[0].shapes[name][d]
+        axes = [a for a in stages[0].stage.axes if a.name not in before and extent >= self.pieces[a.name]]
         for axis in axes:
-            self.dims[name] = [axis.name if d == dimension else None for d in range(dimension + 1)]
-            if extent >= self.pieces[axis.name] and not any(
-                self.lent(stage, name, dimension).everything for stage in stages
-            ):
+            self.dims[name] = [*before, axis.name]
+            if not any(self.lent(stage, name, d).everything for stage in stages):
                 return axis.name
-        found = [axis.name for axis in axes if axis.dims.get(name) == dimension]
-        return found[0] if found and extent >= self.pieces[found[0]] else None
+        return next((axis.name for axis in axes if axis.dims.get(name) == d), None)
 
     def _has(self, stage: Any, name: str, dimension: int, at: Sequence[int], places: range) -> bool:
         axis = self.dims[name][dimension]

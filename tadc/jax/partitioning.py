@@ -21,7 +21,8 @@ from jax import lax
 from jax.experimental.custom_partitioning import ArrayMapping, SdyShardingRule, custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
-from tadc.jax.derived import Derived
+from tadc.frontend.extents import shape_at
+from tadc.jax.derived import Derived, telling
 from tadc.jax.division import DividedCall, Lent, count, divided, may_divide
 
 Axes = Mapping[str, tuple[str, ...]]
@@ -97,7 +98,10 @@ class Partitioning:
         specs: dict[str, list[Any]] = {name: [None] * len(self.shapes[name]) for name in self.names}
         lower: Callable[..., Any] = self._whole
         if along and division is not None:
-            specs = {n: [a and along[a] for a in division.dims[n]] for n in self.names}
+            specs = {
+                name: [a and along[a] for a in division.dims[name]] if name in division.used else given[name]
+                for name in self.names
+            }
             lower = _DeviceCall(self, division, along)
         self._warn(given, division, specs)
         made = [NamedSharding(mesh, PartitionSpec(*specs[name])) for name in self.names]
@@ -172,7 +176,8 @@ class _DeviceCall:
         for (name, d), what in lent.items():
             wide[name] = self._borrowed(wide[name], d, self.division.dims[name][d] or "", what)
         cells = list(self.division.cells(stage))
-        blocks = [_Block(self.division, function, stage, lent, at, cell) for at, cell in cells]
+        made = telling(function)
+        blocks = [_Block(self.division, made, stage, lent, at, cell) for at, cell in cells]
         kinds = list(dict.fromkeys(blocks))
         arrays = [wide[name] for name in function.inputs]
         if len(kinds) == 1:
@@ -239,7 +244,7 @@ class _Block:
         self.function = function
         axes = [axis.name for axis in stage.stage.axes]
         boxes: list[tuple[tuple[int, int], ...]] = []
-        for name in function.inputs:
+        for name in task.reads:
             box: list[tuple[int, int]] = []
             for d, places in enumerate(task.reads[name]):
                 origin, axis = 0, division.dims[name][d]
@@ -250,8 +255,11 @@ class _Block:
                 box.append((places.start - origin if places else 0, len(places)))
             boxes.append(tuple(box))
         self.boxes = tuple(boxes)
-        untold = {name: task.sizes[name] for name in function.jax.derived.shapes.symbols.untold}
-        self.sizes = tuple(untold.items())
+        #: What the last input of a function tells that has one more than the stage.
+        self.told: tuple[int, ...] = ()
+        if len(function.inputs) > len(boxes):
+            shape = function.program.arguments[-1].shape
+            self.told = shape_at(shape, task.sizes)
         self.shapes = tuple(division.shape(stage, name) for name in function.outputs)
         empty = {axis for axis, n, m in zip(axes, at, cell, strict=True) if n != m and stage.is_divided}
         parts = [stage.part(name) for name in function.outputs]
@@ -259,7 +267,7 @@ class _Block:
         self.fills = tuple(
             _NEUTRAL[part.kind] if part is not None and empty & set(part.axes) else None for part in parts
         )
-        self._key = self.boxes, self.sizes, self.fills
+        self._key = self.boxes, self.told, self.fills
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Block) and self._key == other._key
@@ -270,7 +278,9 @@ class _Block:
     def __call__(self, *arrays: Any) -> list[Any]:
         """The device's part of each result."""
         cut = [_cut(array, box) for array, box in zip(arrays, self.boxes, strict=True)]
-        found = self.function.jax(*cut, **dict(self.sizes))
+        if self.told:
+            cut.append(jnp.zeros(self.told, self.function.jax.derived.shapes.outputs[0].dtype))
+        found = self.function.jax(*cut)
         several = found if len(self.function.outputs) > 1 else (found,)
         return [
             jnp.full(shape, fill, array.dtype) if fill is not None else _padded(array, shape)

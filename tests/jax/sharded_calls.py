@@ -15,6 +15,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import tadc
+from tadc.jax.xla_kernels import KERNELS
 
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute)(?=\()")
 
@@ -102,6 +103,19 @@ def batch() -> None:
     check_all(jax.vmap(MATRIX), jnp.matmul, stacked, (P("a", "b"), P("a")), devices(4, 2), "", "all-reduce")
 
 
+def odd_reads() -> None:
+    """A tensor read along two dimensions by one index, one that is not read; one kernel for all devices."""
+    mesh = devices(8)
+    with warnings.catch_warnings(action="ignore"):
+        diagonal = tadc.function("x: f64[N, N]; z: f64[N]; y[i] = x[i, i]*2").jax
+    arrays, specs = (random(16, 16), random(16)), (P("a"), P("a"))
+    check(diagonal, lambda x, z: 2 * jnp.diagonal(x), arrays, specs, mesh)
+    ramp = tadc.function("x: f64[N]; y[i] = x[i] + i").jax
+    before = len(KERNELS)
+    check(ramp, lambda x: x + jnp.arange(16), (random(16),), (P("a"),), mesh)
+    assert len(KERNELS) == before + 1
+
+
 def heads() -> None:
     """Attention over heads and batch."""
     arrays = (random(4, 8, 6, 5), random(4, 8, 6, 5)[::-1], random(4, 8, 6, 5)[:, ::-1])
@@ -184,7 +198,7 @@ def indices() -> None:
 
 
 GROUPS: dict[str, Callable[[], None]] = {
-    f.__name__: f for f in (batch, heads, sums, halos, gathered, indices)
+    f.__name__: f for f in (batch, odd_reads, heads, sums, halos, gathered, indices)
 }
 
 if __name__ == "__main__":

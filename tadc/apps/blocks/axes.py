@@ -95,7 +95,7 @@ def axes_of(program: Program) -> list[BlockAxis]:
     found[len(outputs) :] = sorted(found[len(outputs) :], key=lambda axis: -len(axis.dims))
     kept: list[BlockAxis] = []
     for axis in found:
-        if not any(axis.dims.items() & other.dims.items() for other in kept):
+        if axis.extents and not any(axis.dims.items() & other.dims.items() for other in kept):
             kept.append(axis)
     return kept
 
