@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,19 @@ LIMIT = 120
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """Two processes of one thread each."""
+    with workers() as found:
+        yield found
+
+
+@pytest.fixture
+def own_client() -> Iterator[Any]:
+    """Two processes that no other test has."""
+    with workers() as found:
+        yield found
+
+
+@contextmanager
+def workers() -> Iterator[Any]:
     with dask.config.set({"distributed.scheduler.allowed-failures": 5}):
         cluster = distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
@@ -119,7 +133,7 @@ def _slowly(chunk: Any, path: str) -> Any:
     return chunk
 
 
-def test_a_worker_that_is_killed(client: Any, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed(own_client: Any, tmp_path: Path) -> None:
     """In the middle: what it had is computed again, and has the same bits."""
     f = tadc.vjp(tadc.function(SLIDING))
     x, dy = drawn(400), drawn(398)
@@ -127,6 +141,7 @@ def test_a_worker_that_is_killed(client: Any, tmp_path: Path) -> None:
     seen.touch()
     slow = da.from_array(x, chunks=10).map_blocks(_slowly, str(seen), dtype=x.dtype)
     w = np.array([1.0, 2.0, 3.0])
+    client = own_client
     futures = client.compute(list(f.dask(slow, w, dy, chunks={"i": 10})))
     end = time.monotonic() + LIMIT
     while len(seen.read_text()) < 15 and time.monotonic() < end:
@@ -137,25 +152,23 @@ def test_a_worker_that_is_killed(client: Any, tmp_path: Path) -> None:
     for one, other in zip(several(f.block(i=10)(x, w, dy)), found, strict=True):
         np.testing.assert_array_equal(other, one)
     assert len(seen.read_text()) > 40
-    client.wait_for_workers(2, timeout=LIMIT)
 
 
-def _memory(dask_worker: Any) -> int:
+def _memory() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def test_the_memory_of_a_worker_is_that_of_blocks(client: Any, tmp_path: Path) -> None:
+def test_the_memory_of_a_worker_is_that_of_blocks(own_client: Any) -> None:
     """Of an array of 1 GB in blocks of 8 MB, of which a sum is taken, workers have a part."""
-    client.restart(timeout=LIMIT)
     f = tadc.function(
         "x: f64[N]; y[i: N - 2] = x[i + 2] - 2*x[i + 1] + x[i]; let z[i: N - 2] = y[i]**2; s = sum{i} (z[i])"
     )
     warm = da.ones(1 << 20, chunks=1 << 17)
-    results(client, f.dask(warm).s)
-    before = max(client.run(_memory).values())
+    results(own_client, f.dask(warm).s)
+    before = max(own_client.run(_memory).values())
     x = da.arange(1 << 27, chunks=1 << 20, dtype="f8")
-    (found,) = results(client, f.dask(x).s)
+    (found,) = results(own_client, f.dask(x).s)
     assert found == 0
-    assert max(client.run(_memory).values()) - before < 300 << 20
+    assert max(own_client.run(_memory).values()) - before < 300 << 20

@@ -78,7 +78,7 @@ class BlockFunction:
         f.require_types()
         self.whole = f
         self.lengths = dict(lengths) or {usual_index(f): None}
-        self._division = FunctionInBlocks(f, self.lengths)
+        self._division: FunctionInBlocks = f.block.divided(tuple(self.lengths))
         self.axes = self._division.axes
         self.functions = self._division.functions
 
@@ -324,6 +324,13 @@ class Divide:
 
     def __init__(self, f: Function) -> None:
         self._f = f
+        self._divided: dict[tuple[str, ...], FunctionInBlocks] = {}
+
+    def divided(self, names: tuple[str, ...]) -> FunctionInBlocks:
+        """f divided along these indices, for any lengths of blocks; kept with f."""
+        if names not in self._divided:
+            self._divided[names] = FunctionInBlocks(self._f, names)
+        return self._divided[names]
 
     @public
     def __call__(self, /, **lengths: int | Sequence[int] | None) -> BlockFunction:

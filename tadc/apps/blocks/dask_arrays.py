@@ -61,7 +61,6 @@ class DaskFunction:
 
     def __init__(self, f: Function) -> None:
         self._f = f
-        self._divisions: dict[tuple[str, ...], FunctionInBlocks] = {}
 
     def __repr__(self) -> str:
         return f"<tadc.dask.DaskFunction {typed_text(self._f)}>"
@@ -95,9 +94,7 @@ class DaskFunction:
         return found[0] if len(found) == 1 else result_type(f.outputs)(*found)
 
     def _divided(self, names: tuple[str, ...]) -> FunctionInBlocks:
-        if names not in self._divisions:
-            self._divisions[names] = FunctionInBlocks(self._f, names)
-        return self._divisions[names]
+        return self._f.block.divided(names)
 
     def _as_chunks(
         self, arrays: Mapping[str, Any], sizes: Mapping[str, int]
