@@ -163,6 +163,17 @@ def halos() -> None:
     check(curvature(STENCIL), curvature(stencil), (random(32),), (P("a"),), devices(4), halo)
 
 
+def strides() -> None:
+    """Each device has as many places of each tensor as there are, in proportion."""
+    mesh = devices(8)
+    pairs = tadc.function("x: f64[2*N]; y[i: N] = x[2*i]**2 + x[2*i + 1]").jax
+    check_all(pairs, lambda x: x[::2] ** 2 + x[1::2], (random(64),), (P("a"),), mesh, "", "")
+    twice = tadc.function("x: f64[N]; y[i: 2*N] = x[i // 2]").jax
+    check_all(twice, lambda x: jnp.repeat(x, 2), (random(32),), (P("a"),), mesh, "", "")
+    turned = tadc.function("x: f64[N, M]; y[i, j] = x[j, i]*2").jax
+    check_all(turned, lambda x: 2 * x.T, (random(32, 8),), (P("a"),), mesh, "", "")
+
+
 def gathered() -> None:
     """What all devices need is gathered, and said once."""
 
@@ -198,7 +209,7 @@ def indices() -> None:
 
 
 GROUPS: dict[str, Callable[[], None]] = {
-    f.__name__: f for f in (batch, odd_reads, heads, sums, halos, gathered, indices)
+    f.__name__: f for f in (batch, odd_reads, heads, sums, halos, strides, gathered, indices)
 }
 
 if __name__ == "__main__":
