@@ -110,6 +110,13 @@ def odd_reads() -> None:
         diagonal = tadc.function("x: f64[N, N]; z: f64[N]; y[i] = x[i, i]*2").jax
     arrays, specs = (random(16, 16), random(16)), (P("a"), P("a"))
     check(diagonal, lambda x, z: 2 * jnp.diagonal(x), arrays, specs, mesh)
+    some = tadc.function("s: index in N; x: f64[N]; y[i] = x[i]; t = sum{k}_0^(s) (x[k])").jax
+    with warnings.catch_warnings(record=True, action="always") as seen:
+        found = check(
+            some, lambda s, x: (x, x[:5].sum()), (np.array(4), random(16)), (P(), P("a")), mesh, "all-gather"
+        )
+    assert len(seen) == 1
+    assert found.y.sharding.spec == P("a")
     ramp = tadc.function("x: f64[N]; y[i] = x[i] + i").jax
     before = len(KERNELS)
     check(ramp, lambda x: x + jnp.arange(16), (random(16),), (P("a"),), mesh)

@@ -95,7 +95,8 @@ def axes_of(program: Program) -> list[BlockAxis]:
     found[len(outputs) :] = sorted(found[len(outputs) :], key=lambda axis: -len(axis.dims))
     kept: list[BlockAxis] = []
     for axis in found:
-        if axis.extents and not any(axis.dims.items() & other.dims.items() for other in kept):
+        is_told = bool(axis.extents) and not any(form.has_lookups for form in axis.extents)
+        if is_told and not any(axis.dims.items() & other.dims.items() for other in kept):
             kept.append(axis)
     return kept
 
