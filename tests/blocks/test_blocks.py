@@ -89,6 +89,11 @@ CASES = {
     "read by others": Case(
         "x: f64[N]; y[i: N] = sin(x[i]); z[i: N - 1] = y[i + 1]*y[i]", {"i": 5}, {"N": 21}, tadc.value_and_vjp
     ),
+    "read by others in part": Case(
+        "x: f64[N, N]; y[i: N, k: N] = sin(x[i, k]); z[i: N - 1] = y[i + 1, i + 1]*y[i, i]",
+        {"i": 5},
+        {"N": 21},
+    ),
     "five points": Case(LAPLACE, {"i": 4, "j": 3}, {"N": 10, "M": 12}, tadc.value_and_vjp),
     "product": Case(
         PRODUCT, {"i": 7, "j": 5}, {"N": 20, "K": 11, "M": 31}, tadc.value_and_vjp, joined=("da", "db")

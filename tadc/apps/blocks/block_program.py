@@ -234,9 +234,9 @@ class _Divider:
     def _widen(self, definition: Definition, carried: frozenset[int]) -> None:
         """Store more of an output than its block in a tensor that others read."""
         for d, part in enumerate(self.slices[definition.name]):
-            if part is not None:
-                own = Reach((), (part.start,), (part.start + part.size - 1,))
-                self.read.setdefault((definition.name, d), []).append(own)
+            s = part or Slice(Affine.const(0), as_form(definition.shape[d]))
+            own = Reach((), (s.start,), (s.start + s.size - 1,))
+            self.read.setdefault((definition.name, d), []).append(own)
         made = self.wider[definition.name] = self.names.free(definition.name)
         self.slices[made] = self._slices_read(definition, carried)
 
