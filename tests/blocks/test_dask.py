@@ -127,6 +127,15 @@ def test_empty_chunks() -> None:
     assert computed(tadc.function("x: f64[N]; s = sum{i} (x[i])").dask(da.ones(0, chunks=1)))[0] == 0
 
 
+def test_parts_of_blocks_that_have_none() -> None:
+    """Of a result that is shorter than others along an index: these join nothing."""
+    f = tadc.function("x: f64[N]; y[i: N, j: 6] = x[i]*j; z[i: N - 2] = sum{j: 6} (x[i]*y[i, j])")
+    x = np.arange(1.0, 6.0)
+    y, z = computed(f.dask(da.from_array(x, chunks=2), chunks={"i": 2, "j": 2}))
+    np.testing.assert_array_equal(y, f(x).y)
+    np.testing.assert_allclose(z, f(x).z)
+
+
 def test_blocks_that_read_nothing() -> None:
     """Of a tensor that is read in the first places alone."""
     f = tadc.function("x: f64[N]; y[i: 3*N] = if {i < N} then (x[i]) else (1)")

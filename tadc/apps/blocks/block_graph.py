@@ -132,12 +132,15 @@ class StageGraph:
             if not self.plan.is_written(name, task.cell):
                 continue
             result = self._chunk(name, task)
+            is_empty = not prod(map(len, task.writes[name]))
+            if is_empty and prod(self.chunks[name].shape):
+                continue
             if self.plan.part(name) is not None:
                 own: Key = (f"{name}_part-{self.token}", *task.cell)
                 parts.setdefault((name, result), []).append(own if several else key)
                 if several:
                     self.results[name][own] = (getitem, key, n)
-            elif prod(map(len, task.writes[name])) or result not in self.results[name]:
+            else:
                 self.results[name][result] = (getitem, key, n) if several else key
 
     def _chunk(self, name: str, task: BlockTask) -> Key:
