@@ -50,6 +50,7 @@ def several_of(arrays: Any) -> tuple[Any, ...]:
     return arrays if isinstance(arrays, tuple) else (arrays,)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_have_the_bits_of_those_one_by_one(name: str) -> None:
     """Whatever the chunks of arguments are: these do not divide as blocks do."""
