@@ -263,21 +263,21 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 11_920,
+    "frontend": 11_916,
     "dialect": 3_440,
-    "passes": 47_463,
+    "passes": 47_465,
     "passes/cpu": 1_501,
     "passes/derivatives": 4_912,
     "passes/gpu": 3_373,
     "passes/maps": 6_164,
     "passes/nest": 9_722,
     "passes/rewrites": 8_367,
-    "passes/schedule": 5_160,
+    "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_654,
-    "backend": 16_990,
-    "tadc": 30_450,
-    "tadc/apps": 11_430,
+    "backend": 16_982,
+    "tadc": 30_424,
+    "tadc/apps": 11_344,
 }
 
 

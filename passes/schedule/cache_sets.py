@@ -59,7 +59,9 @@ def cost_of_stored_lines(accesses: Accesses, candidate: Candidate, machine: CpuM
     next tile stores the next part: there are more of a set than it holds."""
     *rows, last = accesses.names
     size = accesses.widest
-    if not all(map(accesses.is_known, accesses.names)) or candidate.extent(last) * size >= machine.line:
+    if not all(accesses.is_known(name) and accesses.extent(name) for name in accesses.names):
+        return 0
+    if candidate.extent(last) * size >= machine.line:
         return 0
     steps = list[range]()
     apart = accesses.extent(last) * size

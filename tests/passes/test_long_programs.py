@@ -84,7 +84,7 @@ def test_equal_maps_of_a_chain_have_one_function(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(chains, "NEAR", 1 << 12)
     monkeypatch.setattr(collected_powers, "LONGEST", 0)  # each step is a tensor
     counts: list[int] = []
-    for length in (48, 96):
+    for length in (96, 192):
         f = tadc.value_and_grad(tadc.function(chained(length)))
         text = f.lower().as_text("loops")
         assert ".rows" in text
