@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import dask
-import dask.array as da
+import dask.array
 import numpy as np
 from distributed import Client, LocalCluster, wait
 from numpy.typing import NDArray
@@ -22,6 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 import tadc
+
+#: Dask's own types are of no use here.
+da: Any = dask.array
 
 ROUNDS = 5
 BLOCK = 16 << 20
@@ -105,7 +107,7 @@ def main() -> None:
     """Time and print all."""
     table = Table("program", "blocks", "whole", "f.block", "threads", "2 processes", "by hand", "moved")
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         for case in CASES:
@@ -137,7 +139,7 @@ def _row(case: Divided, client: Client) -> list[str]:
     runs: list[Callable[[], Any] | None] = [
         lambda: f(**arrays),
         lambda: block(**arrays),
-        lambda: dask.compute(*results, scheduler="threads"),
+        lambda: da.compute(*results, scheduler="threads"),
         lambda: wait(client.persist(list(held))),
         None,
     ]
