@@ -1,12 +1,13 @@
-"""Which definitions a program needs."""
+"""Which definitions and sizes a program needs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import tensors_read
+from tadc.frontend.extents import symbols_in
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import index_forms, reachable, tensors_read
 
 
 def needed(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
@@ -18,6 +19,17 @@ def needed(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
             kept.append(definition)
             wanted |= tensors_read([definition.body])
     return tuple(kept[::-1])
+
+
+def used_sizes(program: Program, arguments: Iterable[Argument]) -> set[str]:
+    """The sizes that definitions and the shapes of these arguments use."""
+    kept = tuple(arguments)
+    nodes = reachable([d.body for d in program.definitions])
+    found = {name for node in nodes for form in index_forms(node) for name in form.variables}
+    found |= {name for d in program.definitions if d.order is not None for name in d.order.variables}
+    found |= symbols_in(size for t in (*kept, *program.definitions) for size in t.shape)
+    found |= symbols_in(a.below for a in kept if a.below is not None)
+    return found & set(program.sizes)
 
 
 def of_values(program: Program) -> set[str]:

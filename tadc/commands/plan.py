@@ -32,9 +32,7 @@ def execute(arguments: Arguments) -> int:
     with step("plan"):
         found = block.traffic(arguments.workers or 1, **sizes)
     if kind:
-        from tadc.apps.blocks.box_pictures import draw
-
-        Sink(str(arguments.plot)).write(draw(block.plan(**sizes), kind=kind))
+        Sink(str(arguments.plot)).write(block.plot(kind, **sizes))
     seconds = ", ".join(f"{count:,}: {time:.3g}" for count, time in found.simulated(WORKERS).items())
     text = f"{block}\n{found}\nseconds by a model on so many workers: {seconds}\n"
     if arguments.certificate:

@@ -14,13 +14,13 @@ from tadc.api.batches import batched
 from tadc.api.derivatives import derived_for_framework
 from tadc.api.function import Function, function_of
 from tadc.compiler.kernel_interface import size_symbols_of
-from tadc.frontend.extents import size_sources, symbols_in
+from tadc.frontend.extents import size_sources
 from tadc.frontend.forks import new_rlock
 from tadc.frontend.program import Argument, Program
-from tadc.frontend.terms import Affine, index_forms, reachable, tensors_read
+from tadc.frontend.terms import Affine, tensors_read
 from tadc.jax.traced_shapes import Shapes
 from tadc.lattice.late_dataclasses import dataclass, replace
-from tadc.passes.terms.liveness import needed
+from tadc.passes.terms.liveness import needed, used_sizes
 from tadc.passes.terms.names import Names
 
 
@@ -128,7 +128,7 @@ def trimmed(function: Function, base: Base | None = None) -> DerivedPart:
         tangents = function.tangents.items()
         base = Base(base.of, {name: of for of, name in tangents if of in base.moves and name in names})
     if len(take) < len(program.arguments):
-        sizes = tuple(name for name in program.sizes if name in _used(program, kept))
+        sizes = tuple(name for name in program.sizes if name in used_sizes(program, kept))
         # Sets of other sizes were looked at for the function that this one is derived of.
         excluded = tuple(
             rows for rows in program.excluded if all(row.form.variables <= set(sizes) for row in rows)
@@ -156,22 +156,12 @@ def _kept(program: Program) -> tuple[Argument, ...]:
     read = tensors_read([d.body for d in program.definitions])
     kept = tuple(a for a in program.arguments if a.name in read)
     for argument in program.arguments:
-        missing = _used(program, kept) - _told(kept)
+        missing = used_sizes(program, kept) - _told(kept)
         if not missing:
             return kept
         if missing & _told((*kept, argument)):
             kept = tuple(a for a in program.arguments if a in kept or a is argument)
-    return program.arguments if _used(program, kept) - _told(kept) else kept
-
-
-def _used(program: Program, arguments: Sequence[Argument]) -> set[str]:
-    """The sizes that definitions and the shapes of arguments use."""
-    nodes = reachable([d.body for d in program.definitions])
-    found = {name for node in nodes for form in index_forms(node) for name in form.variables}
-    found |= {name for d in program.definitions if d.order is not None for name in d.order.variables}
-    found |= symbols_in(size for t in (*arguments, *program.definitions) for size in t.shape)
-    found |= symbols_in(a.below for a in arguments if a.below is not None)
-    return found & set(program.sizes)
+    return program.arguments if used_sizes(program, kept) - _told(kept) else kept
 
 
 def _told(arguments: Sequence[Argument]) -> set[str]:

@@ -3,7 +3,7 @@
 from tadc.frontend.conditions import NEGATED
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.dtypes import DEFAULT, bytes_of_type
-from tadc.frontend.extents import as_form, extent, shape_at, size_sources, told_sizes
+from tadc.frontend.extents import as_form, extent, shape_at, size_sources
 from tadc.frontend.float_functions import HOLDS, Floats, called, float_function, power, quotient
 from tadc.frontend.formula_values import OPERANDS, evaluate
 from tadc.frontend.functions import APPLIED, FUNCTIONS, REDUCTIONS, UNARY, complete, having
@@ -58,5 +58,5 @@ __all__ = [
     "index_forms", "integer_exponent", "interval_of", "is_empty", "is_inside", "join_types", "level_of",
     "loop_nest", "lower", "needs_values", "no_bound", "operands", "power", "print_program", "project",
     "quotient", "reachable", "shadow", "shape_at", "size_sources", "specialised", "tensors_read",
-    "told_sizes", "type_in", "up", "upper", "value_at", "values_over",
+    "type_in", "up", "upper", "value_at", "values_over",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tadc.apps.blocks.joining import JOIN
 from tadc.toolkit.language import (
     Affine,
     Apply,
@@ -23,10 +24,8 @@ from tadc.toolkit.language import (
     as_form,
     implied,
     operands,
+    reachable,
 )
-
-#: How two halves of these reductions are joined.
-JOINED = ("sum", "prod", "max", "min")
 
 
 @dataclass
@@ -76,9 +75,14 @@ def axis_of(program: Program, name: str) -> BlockAxis | None:
     if not axis.dims:
         for definition in program.definitions:
             for reduction in outer_reductions(definition.body):
-                if name in reduction.hints:
-                    axis.sums[reduction.number] = reduction.hints.index(name)
-                    _take_along_sum(program, reduction, axis)
+                if name not in reduction.hints:
+                    continue
+                place = reduction.hints.index(name)
+                binder = reduction.binders[place]
+                extent = extents_of(reduction, program).get(binder)
+                if extent is not None:
+                    axis.sums[reduction.number] = place
+                    _take_along_reads(program, reduction.body, binder, extent, axis)
     if not axis.dims and not axis.sums:
         return None
     _spread(program, axis)
@@ -115,7 +119,7 @@ def outer_reductions(term: Term) -> Iterator[Reduce]:
     """The reductions that are computed wherever a term is, and whose halves can be joined."""
     match term:
         case Reduce():
-            if term.kind in JOINED:
+            if term.kind in JOIN:
                 yield term
         case Apply() | Select():
             for part in operands(term):
@@ -130,7 +134,9 @@ def _spread(program: Program, axis: BlockAxis) -> None:
         before = len(axis.dims), len(axis.sums)
         for definition in (*reversed(program.definitions), *program.definitions):
             if definition.name in axis.dims:
-                _take_along_reads(program, definition, axis)
+                d = axis.dims[definition.name]
+                extent = as_form(definition.shape[d])
+                _take_along_reads(program, definition.body, definition.indices[d], extent, axis)
                 _note_sums(program, definition, axis)
             else:
                 _join_readers(program, definition, axis)
@@ -141,27 +147,11 @@ def _spread(program: Program, axis: BlockAxis) -> None:
             return
 
 
-def _take_along_reads(program: Program, definition: Definition, axis: BlockAxis) -> None:
-    """What a definition that goes along reads at its index."""
-    index = definition.indices[axis.dims[definition.name]]
-    for read in _reads(definition.body):
+def _take_along_reads(program: Program, body: Term, index: str, extent: Affine, axis: BlockAxis) -> None:
+    """What is read at an index that goes along."""
+    for read in _reads(body):
         for d, form in enumerate(read.indices):
             if form.coefficient(index) == 1:
-                _take(
-                    program, axis, read.tensor, d, as_form(definition.shape[definition.indices.index(index)])
-                )
-
-
-def _take_along_sum(program: Program, reduction: Reduce, axis: BlockAxis) -> None:
-    """What a sum that goes along reads at its index."""
-    binder = reduction.binders[axis.sums[reduction.number]]
-    extent = extents_of(reduction, program).get(binder)
-    if extent is None:
-        del axis.sums[reduction.number]
-        return
-    for read in _reads(reduction.body):
-        for d, form in enumerate(read.indices):
-            if form.coefficient(binder) == 1:
                 _take(program, axis, read.tensor, d, extent)
 
 
@@ -223,16 +213,7 @@ def _uses(
 
 
 def _reads(term: Term) -> Iterator[Read]:
-    seen: set[int] = set()
-    stack = [term]
-    while stack:
-        node = stack.pop()
-        if node.number in seen:
-            continue
-        seen.add(node.number)
-        if isinstance(node, Read):
-            yield node
-        stack += operands(node)
+    return (node for node in reachable([term]) if isinstance(node, Read))
 
 
 def is_alike(extent: Affine, other: Affine) -> bool:

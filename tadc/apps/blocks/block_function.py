@@ -133,7 +133,7 @@ class BlockFunction:
         lengths = dict(self.lengths)
         if None in lengths.values():
             missing = next(axis for axis in self.axes if lengths[axis.name] is None)
-            extent = max(1, *(form.evaluate(self._all(sizes)) for form in missing.extents))
+            extent = max(1, missing.extent(self._all(sizes)))
             lengths[missing.name] = -(-extent // workers)
         return traffic_of(self._plan(sizes, lengths), workers)
 

@@ -73,7 +73,7 @@ class StagePlan:
 
     def is_written(self, name: str, cell: Sequence[int]) -> bool:
         """Whether a block says what a result is: one along no axis is of the first block alone."""
-        part = next((p for p in self.stage.parts if p.name == name), None)
+        part = self.part(name)
         return all(
             n == 0 or name in axis.dims or (part is not None and axis.name in part.axes)
             for n, axis in zip(cell, self.stage.axes, strict=True)
@@ -112,15 +112,13 @@ def plan_of(
 
     Raises UsageError for lengths that do not add up to an axis, and for more blocks than anyone can wait for.
     """
-    for stage, _ in made:
-        count = prod(_count(a.extent(sizes), lengths[a.name]) for a in stage.axes)
-        if count > MOST_BLOCKS:
-            name = stage.axes[0].name
-            own = lengths[name]
-            longer = (
-                f"give longer blocks: `f.block({name}={100 * (own if isinstance(own, int) else max(own))})`"
-            )
-            raise usage(f"there are {count:,} blocks, which is more than {MOST_BLOCKS:,}", longer)
+    axes = made[0][0].axes
+    count = prod(_count(a.extent(sizes), lengths[a.name]) for a in axes)
+    if count > MOST_BLOCKS:
+        own = lengths[axes[0].name]
+        length = 100 * (own if isinstance(own, int) else max(own))
+        longer = f"give longer blocks: `f.block({axes[0].name}={length})`"
+        raise usage(f"there are {count:,} blocks, which is more than {MOST_BLOCKS:,}", longer)
     found: list[StagePlan] = []
     for stage, division in made:
         program = stage.program

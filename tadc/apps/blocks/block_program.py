@@ -33,6 +33,7 @@ from tadc.toolkit.language import (
     print_program,
 )
 from tadc.toolkit.reporting import CompileError, Diagnostic
+from tadc.toolkit.transforms import used_sizes
 
 
 @dataclass(frozen=True)
@@ -328,8 +329,14 @@ class _Divider:
             if wider is not None:
                 made.append(self._copied(definition, made[-1]))
         arguments = tuple(replace(a, shape=self._shape(a.name, a.shape)) for a in self.program.arguments)
-        program = replace(self.program, arguments=arguments, definitions=tuple(made), excluded=())
-        used = _sizes_in(program)
+        program = replace(
+            self.program,
+            arguments=arguments,
+            definitions=tuple(made),
+            sizes=tuple(self.sizes),
+            excluded=(),
+        )
+        used = used_sizes(program, arguments)
         return replace(program, sizes=tuple(name for name in self.sizes if name in used))
 
     def _shape(self, name: str, shape: Sequence[int | Affine]) -> tuple[int | Affine, ...]:
@@ -410,17 +417,6 @@ def _box(definition: Definition, slices: Slices) -> tuple[Constraint, ...]:
         count = as_form(size) if s is None else s.size
         rows += [at_least_zero(place - first), at_least_zero(first + count - 1 - place)]
     return tuple(rows)
-
-
-def _sizes_in(program: Program) -> set[str]:
-    """The sizes that a program has a use for."""
-    tensors = (*program.arguments, *program.definitions)
-    found = {name for t in tensors for size in t.shape for name in as_form(size).variables}
-    found |= {name for a in program.arguments if a.below is not None for name in as_form(a.below).variables}
-    for definition in program.definitions:
-        found |= definition.body.free
-        found |= definition.order.variables if definition.order is not None else set()
-    return found
 
 
 def _carried_along(index: str, definition: Definition) -> CompileError:

@@ -20,6 +20,7 @@ from tadc.toolkit.language import (
     bottom_up,
     tensors_read,
 )
+from tadc.toolkit.transforms import needed
 
 
 @dataclass(frozen=True)
@@ -146,16 +147,9 @@ class _Splitter:
 
 def _needed(program: Program) -> Program:
     """The program without what no result reads."""
-    read: set[str] = set()
-    kept: list[Definition] = []
-    for definition in reversed(program.definitions):
-        if definition.is_output or definition.name in read:
-            kept.append(definition)
-            read |= tensors_read([definition.body])
-            if definition.pattern is not None:
-                read |= set(definition.pattern.at)
-    for argument in program.arguments:
-        if argument.name in read and argument.pattern is not None:
-            read |= set(argument.pattern.at)
+    definitions = needed(program.definitions)
+    read = tensors_read(d.body for d in definitions)
+    stored = (*(a for a in program.arguments if a.name in read), *definitions)
+    read |= {name for tensor in stored if tensor.pattern is not None for name in tensor.pattern.at}
     arguments = tuple(a for a in program.arguments if a.name in read)
-    return replace(program, definitions=tuple(reversed(kept)), arguments=arguments)
+    return replace(program, definitions=definitions, arguments=arguments)

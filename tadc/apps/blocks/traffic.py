@@ -80,17 +80,8 @@ class BlockTraffic(ShownAsTables):
         from rich import box
         from rich.table import Table
 
-        heads = (
-            "stage",
-            "blocks",
-            "own",
-            "moved",
-            "copied to each",
-            "joined",
-            "written",
-            "a block",
-            "operations",
-        )
+        counts = "own", "moved", "copied to each", "joined", "written", "a block"
+        heads = ("stage", "blocks", *counts, "operations")
         table = Table(*heads, box=box.SIMPLE, title=f"blocks on {self.workers:,} workers")
         for n, s in enumerate(self.stages):
             sizes = s.own, s.moved, s.copied, s.joined, s.written, s.memory
