@@ -66,6 +66,25 @@ def arguments(arities: dict[str, int]) -> Rule:
     return rule
 
 
+def _is_names(said: Any) -> bool:
+    return isinstance(said, ir.ArrayAttr) and all(isinstance(each, ir.StringAttr) for each in list[Any](said))
+
+
+def derived(flags: Collection[str]) -> Rule:
+    """`wrt` names arguments, and flags are units."""
+
+    def rule(op: Any) -> str:
+        for name in op.attributes:
+            said = op.attributes[name]
+            if name in flags and not isinstance(said, ir.UnitAttr):
+                return f"'{name}' has no value"
+            if name == "wrt" and not _is_names(said):
+                return f"'wrt' must list names of arguments, got {said}"
+        return ""
+
+    return rule
+
+
 def order(op: Any) -> str:
     """An order is a linear form of the indices of the tensor."""
     found, rank = parse(str(op.attributes["order"])), op.results[0].type.rank

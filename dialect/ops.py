@@ -25,6 +25,9 @@ KINDS = tuple(kind for kind in REDUCTIONS if kind != "sum")
 
 REGION_OPS = ("tad.map", "tad.scan", "tad.sum", "tad.reduce", "tad.guard")
 
+#: What is derived of functions, and the flags that each may have.
+DERIVED = {"tad.vjp": ("keep_values", "unit_cotangent"), "tad.jvp": ("drop_values",)}
+
 #: What makes tensors.
 MAPS = ("tad.map", "tad.scan")
 
@@ -255,6 +258,42 @@ class ApplyOp(_Op, name="apply", traits=[ext.Pure]):
         checks.arguments(SCALAR_FUNCTIONS),
         checks.floats,
     )
+
+
+class VjpOp(_Op, name="vjp", traits=[ext.Pure]):
+    """The vector-Jacobian product of a function, to be called; `tad-vjp` puts it in the module.
+
+        %0 = tad.vjp @f attributes {wrt = ["x"]} : (tensor<8xf64>, tensor<6xf64>) -> tensor<8xf64>
+        %dx = func.call_indirect %0(%x, %df) : (tensor<8xf64>, tensor<6xf64>) -> tensor<8xf64>
+
+    - `callee` is a function of the module that holds a program.
+    - It takes the arguments of the function, but for sizes, then the cotangents of the results, then the
+      sizes; it gives the gradients by the arguments that `wrt` names, or by all that have one.
+    - `keep_values`: the values of the function come before the gradients. `unit_cotangent`: the function has
+      one scalar result, and its cotangent is 1, which is no argument.
+    """
+
+    function: ext.Result[ir.FunctionType]
+    callee: ir.FlatSymbolRefAttr
+
+    rules = (checks.derived(DERIVED["tad.vjp"]),)
+
+
+class JvpOp(_Op, name="jvp", traits=[ext.Pure]):
+    """A function with its Jacobian-vector product, to be called; `tad-jvp` puts it in the module.
+
+        %1 = tad.jvp @f : (tensor<8xf64>, tensor<8xf64>) -> (tensor<6xf64>, tensor<6xf64>)
+
+    - `callee` is a function of the module that holds a program.
+    - It takes the arguments of the function, but for sizes, then the tangents of those that `wrt` names, or
+      of all that have one, then the sizes; each result comes before its tangent.
+    - `drop_values`: it gives the tangents alone.
+    """
+
+    function: ext.Result[ir.FunctionType]
+    callee: ir.FlatSymbolRefAttr
+
+    rules = (checks.derived(DERIVED["tad.jvp"]),)
 
 
 class YieldOp(_Op, name="yield", traits=[ir.IsTerminatorTrait, ext.Pure]):

@@ -22,6 +22,8 @@ FORMS = {
     "tad.index": "{position}{attributes}{index type}",
     "tad.value_of": "{index}{attributes} : {results}",
     "tad.apply": "{fn}{arguments}{attributes} : {results}",
+    "tad.vjp": "{callee}{attributes} : {function type}",
+    "tad.jvp": "{callee}{attributes} : {function type}",
     "tad.yield": "{values}{attributes} : {results}",
 }
 

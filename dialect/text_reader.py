@@ -200,6 +200,11 @@ class _TextReader(TextCursor):
         token = self.expect_kind("string", what)
         op.give(key, token.text, token)
 
+    def callee(self, op: Op) -> None:
+        """`@f`."""
+        token = self.expect_kind("symbol", "a function such as `@f`")
+        op.give("callee", token.text, token)
+
     def operand(self, op: Op, what: str) -> None:
         op.operands.append(self.expect_kind("value", what))
 
@@ -274,6 +279,18 @@ class _TextReader(TextCursor):
         if op.is_box:
             op.give("domain", box_attribute(op.results[0], len(op.binders)), op.token)
 
+    def function_type(self, op: Op) -> None:
+        """`(tensor<8xf64>, index) -> tensor<8xf64>`, or with several results in brackets."""
+        start = self.at
+        self.expect("(")
+        self.listed(")", self.type)
+        self.expect("->")
+        if self.accept("("):
+            self.listed(")", self.type)
+        else:
+            self.type()
+        op.results = [self.tokens.flat(start, self.at)]
+
     def tensor_type(self, op: Op) -> None:
         op.tensor_type = self.type()
         if op.name == "tad.read" and not element_type(op.tensor_type):
@@ -299,10 +316,12 @@ FIELDS: dict[str, Callable[[_TextReader, Op], object]] = {
     "tensor": lambda reader, op: reader.operand(op, "a tensor such as `%a`"),
     "index": lambda reader, op: reader.operand(op, "an index such as `%i`"),
     "values": lambda reader, op: reader.several(lambda: reader.operand(op, "a value such as `%0`")),
+    "callee": _TextReader.callee,
     "arguments": _TextReader.arguments,
     "subscripts": _TextReader.subscripts,
     "position": _TextReader.position,
     "attributes": _TextReader.attributes,
+    "function type": _TextReader.function_type,
     "results": _TextReader.results,
     "tensor type": _TextReader.tensor_type,
     "index type": _TextReader.index_type,

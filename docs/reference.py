@@ -38,6 +38,8 @@ END = "<!-- The generated part ends here. -->\n"
 EXAMPLES = {
     "tad-reverse-diff": "read.mlir",
     "tad-forward-diff": "sum.mlir",
+    "tad-vjp": "host.mlir",
+    "tad-jvp": "host.mlir",
     "tad-jacobian": "window.mlir",
     "tad-materialize": "product.tad",
     "tad-collect-powers": "positive.tad",

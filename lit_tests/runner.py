@@ -2,7 +2,7 @@
 
 The same files run with `lit lit_tests`; here too lit's own parser reads the shell syntax. Understood:
 
-    tadc, filecheck, not            the commands; a line may be a pipeline, `&&` chains them, `\\` goes on
+    tadc, tad-opt, filecheck, not   the commands; a line may be a pipeline, `&&` chains them, `\\` goes on
     2>&1   > FILE   2> FILE   < FILE
     %s, %S, %t                      the test file, its folder, a temporary file
 
@@ -123,7 +123,10 @@ def _run_line(node: Seq | Pipeline, main: Main) -> None:
         _run_line(node.lhs, main)
         _run_line(node.rhs, main)
         return
-    tools: dict[str, Main] = {"tadc": main, "filecheck": _filecheck}
+    from tadc.commands.tad_opt import translated
+
+    opt = lambda args: main(translated(args))  # noqa: E731
+    tools: dict[str, Main] = {"tadc": main, "tad-opt": opt, "filecheck": _filecheck}
     piped = b""
     for command in node.commands:
         piped = _run_command(command, tools, piped)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from tadc.dialect.program_reader import tad_functions
+from tadc.dialect.program_reader import UnsupportedIR, tad_functions
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
@@ -17,6 +18,7 @@ from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
+from tadc.passes.derived_functions import DerivedFunctions
 from tadc.passes.map_pass import map_pass_of
 from tadc.passes.maps.at_sums import with_maps_at_sums
 from tadc.passes.maps.block_chains import RowsInBlocks, with_gathered_rows
@@ -80,6 +82,7 @@ from tadc.passes.term_pass import Refused, TermPass, most, pass_of, rewrite_func
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
 from tadc.passes.where import InParts, Separated, Skewed, Where
+from tadc.passes.wrappers import called_names, symbol_name
 
 if TYPE_CHECKING:
     from tadc.passes.gpu.kernels import KernelSteps
@@ -144,6 +147,45 @@ class ForwardDiff(TermPass):
         stored = store_compared(program, names)
         made = forward_program(stored, names, keep_values=not self.drop_values, chunk=self.chunk)
         return store_compared_of_recurrences(made, names)
+
+
+@register("tad-vjp", "a module has the vector-Jacobian products that it asks for, beside their functions")
+@dataclass
+class AddVjp(ReverseDiff):
+    """`tad.vjp` to calls of functions that are added, as `tad-reverse-diff` makes them; all others stay.
+
+    A `function` that is named gets its product by the options of the pass, whoever calls it.
+    """
+
+    function: list[str] = names_option("functions that have one, whether or not it is asked for")
+
+    def run(self, module: Any) -> None:
+        """Add functions; raises UnsupportedIR for one that is not there, or has no such derivative."""
+        add_derivatives(module, "tad.vjp", ReverseDiff, self)
+
+
+@register("tad-jvp", "a module has the Jacobian-vector products that it asks for, beside their functions")
+@dataclass
+class AddJvp(ForwardDiff):
+    """`tad.jvp` to calls of functions that are added, as `tad-forward-diff` makes them; all others stay.
+
+    A `function` that is named gets its product by the options of the pass, whoever calls it.
+    """
+
+    function: list[str] = names_option("functions that have one, whether or not it is asked for")
+
+    def run(self, module: Any) -> None:
+        """Add functions; raises UnsupportedIR for one that is not there, or has no such derivative."""
+        add_derivatives(module, "tad.jvp", ForwardDiff, self)
+
+
+def add_derivatives(module: Any, operation: str, rule: type[TermPass], asked: AddVjp | AddJvp) -> None:
+    """Add what operations of a module ask for, and a pass by its own options."""
+    options = {spec.name: getattr(asked, spec.name) for spec in fields(rule)}
+    derived = DerivedFunctions(module, operation, rule)
+    for name in asked.function:
+        derived.add(name, options, module.location)
+    derived.expand()
 
 
 @register("tad-jacobian", "each function becomes the partial derivatives of all elements, with deltas")
@@ -557,6 +599,7 @@ class ToLoops(Pass):
     sets: int = number_option(64, "sets of the first cache")
     ways: int = number_option(8, "lines in each of them")
     l2: int = number_option(2 << 20, "bytes of the second cache")
+    tensors: bool = flag_option("all functions stay, as functions of tensors that call their loops")
 
     def __post_init__(self) -> None:
         self.given: Given = {}
@@ -566,8 +609,12 @@ class ToLoops(Pass):
     def run(self, module: Any) -> None:
         """Lower every function."""
         machine = CpuMachine(**{name: getattr(self, name) for name in _machine_options()})
+        called = called_names(module)
         for function in tad_functions(module):
-            made = lower_to_loops(module, function, machine, self.given, is_shown=self.is_shown)
+            made = lower_to_loops(
+                module, function, machine, self.given,
+                is_shown=self.is_shown, is_called=self.tensors or symbol_name(function) in called,
+            )  # fmt: skip
             self.scheduled.append(made)
 
 
@@ -590,7 +637,13 @@ class ToGpu(Pass):
         # A quarter of our own modules, which a kernel for the CPU does without.
         from tadc.passes.gpu.kernel_functions import lower_to_gpu
 
+        called = called_names(module)
         for function in tad_functions(module):
+            if symbol_name(function) in called:
+                message = (
+                    f"@{symbol_name(function)} is called, and kernels of a GPU are launched by their own host"
+                )
+                raise UnsupportedIR(message, function.location)
             self.launches += lower_to_gpu(module, function, gpu_of(self.gpu), self.given)
 
 

@@ -23,19 +23,22 @@ from tadc.lattice.late_dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Printing:
-    """What is printed: before and after passes by name, after all, and whether in the generic form."""
+    """What is printed: the IR before and after passes by name, after all, or after those that change it;
+    whether in the generic form; and, when a pipeline is through, how long each pass took."""
 
     before: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()
     after_all: bool = False
+    after_change: bool = False
     generic: bool = False
+    timing: bool = False
     #: The names that stood in a pipeline.
     met: set[str] = field(default_factory=set[str])
 
     @property
     def dumps(self) -> bool:
         """Whether anything is printed between passes."""
-        return bool(self.before or self.after or self.after_all)
+        return bool(self.before or self.after or self.after_all or self.after_change)
 
 
 _current: ContextVar[Printing] = ContextVar("printing", default=Printing())
@@ -56,6 +59,16 @@ def dumps_asked() -> bool:
     return _current.get().dumps
 
 
+def changes_asked() -> bool:
+    """Whether the IR is to be printed after passes that change it alone."""
+    return _current.get().after_change
+
+
+def is_timed() -> bool:
+    """Whether pipelines say how long each pass took."""
+    return _current.get().timing
+
+
 def show(module: Any) -> str:
     """The text of a module, in the form that is asked for."""
     return to_text(module.operation, generic=_current.get().generic)
@@ -64,10 +77,15 @@ def show(module: Any) -> str:
 def with_dumps(manager: Any, text: str, add: Callable[[], None], *, name: str = "") -> None:
     """Add a pass, and the dumps around it that are asked for; `text` and `name` as of `banners`."""
     before, after = banners(text, name)
+    text_before: list[str] = []
     if before:
         _add_dump(manager, before)
+    elif after and _current.get().after_change:
+        _add_look(manager, lambda module: text_before.append(show(module)))
     add()
-    if after:
+    if after and _current.get().after_change:
+        _add_look(manager, lambda module: show(module) in text_before or print_dump(after, module))
+    elif after:
         _add_dump(manager, after)
 
 
@@ -82,7 +100,8 @@ def banners(text: str, name: str = "") -> tuple[str, str]:
         return "", ""
     passes = set(re.findall(r"[\w.-]+", re.sub(r"\{[^{}]*\}", "", text)))
     wanted.met.update(passes)
-    before, after = passes & wanted.before, wanted.after_all or passes & wanted.after
+    before = passes & wanted.before
+    after = wanted.after_all or wanted.after_change or passes & wanted.after
     if not before and not after:
         return "", ""
     title = f"{name}: {text}" if name else _title(text)
@@ -95,10 +114,16 @@ def print_dump(title: str, module: Any) -> None:
 
 
 def _add_dump(manager: Any, title: str) -> None:
-    def dump(operation: Any, external: Any) -> None:
-        print_dump(title, operation)
+    _add_look(manager, lambda module: print_dump(title, module))
 
-    manager.add(dump, name="Dump", argument="dump", description="prints the IR")
+
+def _add_look(manager: Any, look: Callable[[Any], object]) -> None:
+    """Look at the module between passes."""
+
+    def run(operation: Any, external: Any) -> None:
+        look(operation)
+
+    manager.add(run, name="Dump", argument="dump", description="prints the IR")
 
 
 @cache

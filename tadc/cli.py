@@ -79,9 +79,16 @@ def collecting_rarely() -> Generator[None]:
         gc.set_threshold(*before)
 
 
-def script() -> NoReturn:
+def opt_script() -> NoReturn:
+    """The entry point of the installed command `tad-opt`."""
+    from tadc.commands.tad_opt import translated
+
+    script(translated(sys.argv[1:]))
+
+
+def script(argv: list[str] | None = None) -> NoReturn:
     """The entry point of the installed command, and of `python -m tadc`."""
-    code = main()
+    code = main(argv)
     if code == INTERRUPTED:
         # Native code may still be at work on what the end of Python would take away.
         for stream in (sys.stdout, sys.stderr):

@@ -26,6 +26,7 @@ from tadc.passes.cpu.row_nests import SHIFT, at_once, divided, near_tensors, row
 from tadc.passes.cpu.step_functions import StepFunction
 from tadc.passes.cpu.step_nests import Follower, StepNest, StepPhases
 from tadc.passes.cpu.tape_nests import Saved, Taped, tape_nest
+from tadc.passes.cpu.tensor_wrappers import run_alone, wrap_buffers
 from tadc.passes.cpu.thread_ranges import Ranges, starts_of
 from tadc.passes.maps.blocks import BlockNames, index_arrays, indices_bound
 from tadc.passes.maps.buffers import buffer_type, in_shape, location_of, rooms_of, sizes_in, views_of
@@ -67,17 +68,22 @@ def lower_to_loops(
     given: Given | None = None,
     *,
     is_shown: bool = False,
+    is_called: bool = False,
 ) -> list[Scheduled]:
     """Replace a `tad` function by one over buffers, without results, and one for each of its maps.
 
+    One that others of the module call stays as a wrapper, and runs in the thread that calls it.
     Maps whose steps are `given` get these. Gives what code was made of, map by map, then what calls these; of
     equal maps, which have it in common, where that `is_shown`.
     """
     context = module.context
     with context, ir.Location.unknown(context):
-        loops = _LoopFunction(function, machine, given or {}, is_shown)
+        loops = _LoopFunction(function, machine, given or {}, is_shown, is_called)
         loops.lower()
-    function.erase()
+        if is_called:
+            wrap_buffers(function, loops.maps, loops.memory)
+        else:
+            function.erase()
     return [*(loops.scheduled[number] for number in sorted(loops.scheduled)), *loops.callers]
 
 
@@ -114,8 +120,11 @@ class Made:
 class _LoopFunction:
     """A function on its way to loops."""
 
-    def __init__(self, function: ir.Operation, machine: CpuMachine, given: Given, is_shown: bool) -> None:
+    def __init__(
+        self, function: ir.Operation, machine: CpuMachine, given: Given, is_shown: bool, is_alone: bool
+    ) -> None:
         self.function, self.machine, self.given, self.is_shown = function, machine, given, is_shown
+        self.is_alone = is_alone
         self.maps = read_maps(function)
         self.memory, self.located = memory_of(self.maps), ProgramLocations(function.context)
         self.locations = [location_of(item, self.located) for item in self.maps.maps]
@@ -272,7 +281,10 @@ class _LoopFunction:
         operands.append(work)
         if name not in self.splits:
             self.splits.add(name)
-            self.create(name, [v.type for v in operands], {"sym_visibility": ir.StringAttr.get("private")})
+            private = {"sym_visibility": ir.StringAttr.get("private")}
+            made = self.create(name, [value.type for value in operands], private)
+            if self.is_alone:
+                run_alone(made)
         return name
 
     def call_chain(self, chain: Sequence[tuple[int, NestPlan]]) -> Call:

@@ -12,7 +12,7 @@ _PROGRAM = "expression size dtype allow error_format"
 _DERIVATIVE = "wrt mode values reverse"
 _KERNEL = "target opt_level materialize fast_math memory_limit schedule"
 _TENSORS = "materialize memory_limit"
-_DUMPS = "generic print_ir_before print_ir_after print_ir_after_all"
+_DUMPS = "generic print_ir_before print_ir_after print_ir_after_all print_ir_after_change mlir_timing"
 _LOOK = f"time dump_dir {_DUMPS}"
 _PIECES = "split_input_file verify_diagnostics"
 _UNCERTAIN = "at u corr cov dof method k budget samples seed pieces"
@@ -127,7 +127,10 @@ _ALL = (
 COMMANDS = {command.name: command for command in _ALL}
 
 #: Options of some commands alone: what the form without a command does not have.
-_NOT_FLAT = {*_UNCERTAIN.split(), *_TUNING.split(), "block", "plan", "product", "unsafe", "workers"}
+_NOT_FLAT = {
+    *_UNCERTAIN.split(), *_TUNING.split(),
+    *"block mlir_timing plan print_ir_after_change product unsafe workers".split(),
+}  # fmt: skip
 
 #: `tadc FILE [options]`: each command by an option.
 FLAT = Command(

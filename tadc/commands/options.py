@@ -39,6 +39,8 @@ class Arguments:
     print_ir_before: list[str] = field(default_factory=list[str])
     print_ir_after: list[str] = field(default_factory=list[str])
     print_ir_after_all: bool = False
+    print_ir_after_change: bool = False
+    mlir_timing: bool = False
     generic: bool = False
     split_input_file: bool = False
     verify_diagnostics: bool = False
@@ -105,7 +107,12 @@ class Arguments:
     @property
     def prints_ir(self) -> bool:
         """Whether IR is printed between passes."""
-        return bool(self.print_ir_before or self.print_ir_after or self.print_ir_after_all)
+        return bool(
+            self.print_ir_before
+            or self.print_ir_after
+            or self.print_ir_after_all
+            or self.print_ir_after_change
+        )
 
     @property
     def is_mlir(self) -> bool:

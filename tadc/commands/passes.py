@@ -22,7 +22,10 @@ def with_passes(arguments: Arguments) -> Generator[None]:
     with plugins(arguments.load):
         check_names(sorted(before), "--print-ir-before")
         check_names(sorted(after), "--print-ir-after")
-        wanted = Printing(before, after, arguments.print_ir_after_all, arguments.generic)
+        wanted = Printing(
+            before, after, arguments.print_ir_after_all, arguments.print_ir_after_change,
+            arguments.generic, arguments.mlir_timing,
+        )  # fmt: skip
         with printing(wanted):
             yield
     for name in sorted((before | after) - wanted.met):

@@ -16,7 +16,15 @@ from tadc.frontend.program import Program
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
 from tadc.passes.catalogue import REGISTRY
-from tadc.passes.ir_printing import Printing, banners, dumps_asked, print_dump, printing
+from tadc.passes.ir_printing import (
+    Printing,
+    banners,
+    changes_asked,
+    dumps_asked,
+    is_timed,
+    print_dump,
+    printing,
+)
 from tadc.passes.map_pass import MapPass
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
@@ -69,6 +77,7 @@ def rewrite_program(program: Program, passes: Iterable[TermPass], source: Source
     """
     for item in passes:
         before, after = banners(item.text(), type(item).__name__)
+        given = program
         if before:
             print_dump(before, new_module(program))
         try:
@@ -77,7 +86,7 @@ def rewrite_program(program: Program, passes: Iterable[TermPass], source: Source
         except Refused as problem:
             message = f"{item.argument}: {problem}"
             raise CompileError([Diagnostic("TAD0605", message, source=source)]) from None
-        if after:
+        if after and (not changes_asked() or program is not given):
             print_dump(after, new_module(program))
     return program
 
@@ -111,6 +120,8 @@ def rewrite_maps(
 
 def _run(manager: Any, module: Any, source: Source | None) -> None:
     operation = module.operation
+    if is_timed():
+        manager.enable_timing()
     with LOCK, limits_told(source):
         exceeded.clear()
         try:

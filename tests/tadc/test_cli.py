@@ -350,7 +350,7 @@ def test_the_process_ends_at_once_where_it_is_interrupted():
     """What is printed is out, and nothing of the end of Python is waited for."""
     program = (
         "import atexit; from tadc import cli; atexit.register(print, 'end');"
-        "cli.main = lambda: print('said') or 130; cli.script()"
+        "cli.main = lambda _: print('said') or 130; cli.script()"
     )
     done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert (done.returncode, done.stdout) == (130, "said\n")

@@ -1,0 +1,117 @@
+"""Functions that others of a module call keep their names and their types, whatever passes make of them.
+
+A pass that gives a function another type leaves a wrapper in its place: a function as callers know it, which
+calls the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tadc.dialect.declarations import Declarations
+from tadc.dialect.mlir import ir
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.lower_body import BodyLowering
+
+
+def called_names(module: ir.Module) -> set[str]:
+    """The names of functions that anything in a module refers to."""
+    found: set[str] = set()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        for name in op.attributes:
+            if isinstance(attribute := op.attributes[name], ir.SymbolRefAttr | ir.FlatSymbolRefAttr):
+                found.add(str(attribute).split("::")[0].removeprefix("@").strip('"'))
+        return ir.WalkResult.ADVANCE
+
+    module.walk(visit)
+    return found
+
+
+def symbol_name(function: ir.Operation) -> str:
+    """The name of a function."""
+    return ir.StringAttr(function.attributes["sym_name"]).value
+
+
+class Wrapper(BodyLowering):
+    """A function that is emptied, to be filled with a call of what it has become.
+
+    It is no program any more, so what it says of its arguments and results goes; sizes that it excludes stop
+    the host, by `cf.assert`.
+    """
+
+    def __init__(self, function: ir.Operation) -> None:
+        super().__init__(function.context)
+        self.function, self.block = function, function.regions[0].blocks[0]
+        self.arguments = list(self.block.arguments)
+        self.sizes = [a for a in self.arguments if isinstance(a.type, ir.IndexType)]
+        self.tensors = [a for a in self.arguments if not isinstance(a.type, ir.IndexType)]
+        self.forms = [self.variable(size) for size in self.sizes]
+        names = [f"s{n}" for n in range(len(self.sizes))]
+        excluded, self.location = Declarations(function, names).excluded(), function.location
+        for op in reversed(list(self.block.operations)):
+            op.operation.erase()
+        for name in ("arg_attrs", "res_attrs", "tad.excluded"):
+            if name in function.attributes:
+                del function.attributes[name]
+        self.point = ir.InsertionPoint(self.block)
+        for rows in excluded:
+            known = dict(zip(names, self.forms, strict=True))
+            holds = self.holds(tuple(row.substitute(known) for row in rows), self.point)
+            self.stop_where(holds, "sizes of a call")
+
+    @property
+    def results(self) -> list[ir.Type]:
+        """The types of what callers get."""
+        return list(ir.FunctionType(ir.TypeAttr(self.function.attributes["function_type"]).value).results)
+
+    def made(
+        self, name: str, results: Sequence[ir.Type], operands: Sequence[ir.Value], **attributes: ir.Attribute
+    ) -> list[ir.Value]:
+        """Add an operation; its results."""
+        return list(self.create(name, results, operands, self.point, attributes).results)
+
+    def call(self, function: str, results: Sequence[ir.Type], operands: Sequence[ir.Value]) -> list[ir.Value]:
+        """Add a call; its results."""
+        return self.made(
+            "func.call", results, operands, callee=ir.FlatSymbolRefAttr.get(function, self.context)
+        )
+
+    def stop_where(self, condition: ir.Value, what: str) -> None:
+        """Stop the host where a condition holds, with a message about what."""
+        no = self.constant(condition.type, 0, self.point)
+        holds = self.compare("eq", condition, no, self.point)
+        text = f"tadc: @{symbol_name(self.function)} does not take the {what}"
+        self.made("cf.assert", [], [holds], msg=ir.StringAttr.get(text, self.context))
+
+    def expect(self, tensor: ir.Value, dimension: int, extent: Affine) -> None:
+        """Stop the host where a tensor has another extent."""
+        operands = [tensor, self.index(dimension, self.point)]
+        (found,) = self.made("tensor.dim", [self.index_type], operands)
+        differs = self.compare("ne", found, self.affine([extent], self.point), self.point)
+        number = f" of argument {tensor.arg_number}" if isinstance(tensor, ir.BlockArgument) else ""
+        self.stop_where(differs, f"extent of dimension {dimension}{number}")
+
+    def cast(self, tensor: ir.Value, type: ir.Type) -> ir.Value:
+        """A tensor with another type of as many dimensions; dimensions that are known there are tested."""
+        if tensor.type == type:
+            return tensor
+        for n in range(type.rank):
+            if tensor.type.is_dynamic_dim(n) and not type.is_dynamic_dim(n):
+                self.expect(tensor, n, Affine.const(type.get_dim_size(n)))
+        return self.made("tensor.cast", [type], [tensor])[0]
+
+    def finish(self, results: Sequence[ir.Value]) -> None:
+        """Return results, as callers know them."""
+        self.made("func.return", [], [self.cast(r, t) for r, t in zip(results, self.results, strict=True)])
+
+
+def wrap_tensors(function: ir.Operation, made: ir.Operation, kept: Sequence[int]) -> None:
+    """Have a function call another that computes the same of tensors whose shapes are known better, and of
+    those of its sizes that are at the places `kept`."""
+    wrapper = Wrapper(function)
+    types = ir.FunctionType(ir.TypeAttr(made.attributes["function_type"]).value)
+    tensors = zip(wrapper.tensors, types.inputs, strict=False)
+    given = [wrapper.cast(tensor, type) for tensor, type in tensors]
+    given += [wrapper.sizes[n] for n in kept]
+    wrapper.finish(wrapper.call(symbol_name(made), list(types.results), given))
