@@ -275,9 +275,9 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_666,
-    "backend": 16_982,
-    "tadc": 30_471,
-    "tadc/apps": 11_304,
+    "backend": 17_027,
+    "tadc": 30_758,
+    "tadc/apps": 11_531,
 }
 
 

@@ -6,9 +6,13 @@ Results do not depend on it: an element is computed whole by one thread, in an o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from multiprocessing import parent_process
+from time import monotonic
 
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.forks import new_lock
 
 VARIABLE = "TADC_NUM_THREADS"
 MOST = 1024
@@ -19,6 +23,12 @@ PARALLEL = "tadc_parallel"
 #: What is told of a new number: the pool, once there is one.
 _listeners: list[Callable[[int], None]] = []
 _count: int | None = None
+#: How many are within `sharing_threads`; the most of late, and when that was.
+_sharers, _most, _since = 0, 0, 0.0
+_lock = new_lock()
+
+LATELY = 0.1
+"""Who was within `sharing_threads` so many seconds ago is expected again: a task follows another."""
 
 
 def get_num_threads() -> int:
@@ -67,6 +77,37 @@ def set_num_threads(count: int) -> None:
     if not 1 <= number <= MOST:
         raise _wrong(f"`{number}`", "`tadc.set_num_threads(1)` uses the caller's thread alone")
     _count = number
+    _tell_all(number)
+
+
+@contextmanager
+def sharing_threads() -> Generator[None]:
+    """Let a call be one of several at a time: all that are in here have as many threads as one has alone.
+
+    A process that others started, as the workers of Dask, has one, for it does not know of its likes; unless
+    the environment says how many.
+    """
+    _count_sharer(1)
+    try:
+        yield
+    finally:
+        _count_sharer(-1)
+
+
+def _count_sharer(change: int) -> None:
+    global _sharers, _most, _since
+    with _lock:
+        _sharers += change
+        now = monotonic()
+        if _sharers >= _most or now - _since > LATELY:
+            _most, _since = _sharers, now
+        threads = get_num_threads()
+        if _sharers and parent_process() is not None and not os.environ.get(VARIABLE):
+            threads = 1
+        _tell_all(max(1, threads // max(1, _most)) if _sharers else threads)
+
+
+def _tell_all(number: int) -> None:
     for listener in _listeners:
         listener(number)
 

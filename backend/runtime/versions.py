@@ -44,6 +44,10 @@ class Versions(Generic[Kernel]):
         self._made: dict[tuple[int, ...], Kernel | None] = {}
         self._lock = new_lock()
 
+    def is_worth(self, sizes: Mapping[str, int]) -> bool:
+        """Whether a call with these sizes does enough for a version, and there may be any."""
+        return self.count > 0 and sum(counted.at(sizes) for counted in self.work) >= self.worth
+
     def at(self, sizes: Mapping[str, int], always: bool = False) -> Kernel | None:
         """The version for these sizes, compiled if it is the first time; None for a call that has none.
 
@@ -51,7 +55,7 @@ class Versions(Generic[Kernel]):
         """
         if self.make is None:
             return None
-        if not always and sum(counted.at(sizes) for counted in self.work) < self.worth:
+        if not always and not self.is_worth(sizes):
             return None
         key = tuple(sizes.values())
         with self._lock:

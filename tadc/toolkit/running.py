@@ -2,6 +2,7 @@
 
 from tadc.api.array_kinds import as_given
 from tadc.api.batches import batched
+from tadc.api.chosen_versions import ChosenVersions
 from tadc.api.derivatives import jvp, value_and_vjp
 from tadc.api.function import Function, function_of_text
 from tadc.api.load import function_in_memory
@@ -12,12 +13,15 @@ from tadc.backend.runtime.host_arrays import HOST, Array, bind
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.python_names import result_type
 from tadc.backend.runtime.read_calls import read_call
+from tadc.backend.runtime.thread_count import sharing_threads
+from tadc.backend.runtime.workspace import new_array
 from tadc.caller.python_signatures import typed_text
 from tadc.compiler.kernel_interface import size_symbols_of
 from tadc.passes.terms.numpy_types import numpy_type
 
 __all__ = [
-    "HOST", "Array", "Function", "Parameter", "Signature", "SizeSymbols", "as_given",
-    "available_memory", "batched", "bind", "function_in_memory", "function_of_text", "jvp",
-    "numpy_type", "read_call", "result_type", "size_symbols_of", "typed_text", "value_and_vjp",
+    "HOST", "Array", "ChosenVersions", "Function", "Parameter", "Signature", "SizeSymbols", "as_given",
+    "available_memory", "batched", "bind", "function_in_memory", "function_of_text", "jvp", "new_array",
+    "numpy_type", "read_call", "result_type", "sharing_threads", "size_symbols_of", "typed_text",
+    "value_and_vjp",
 ]  # fmt: skip

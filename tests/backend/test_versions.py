@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.api.chosen_versions import ChosenVersions
 from tadc.backend.runtime.versions import DEFAULT_COUNT, count_of
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 
@@ -149,3 +150,18 @@ def test_the_environment_says_how_many() -> None:
     assert [count_of(text) for text in ("", "0", " 7 ")] == [DEFAULT_COUNT, 0, 7]
     with pytest.warns(RuntimeWarning, match="TADC_VERSIONS=`many` is no number and counts as 4"):
         assert count_of("many") == DEFAULT_COUNT
+
+
+def test_versions_that_are_chosen_beforehand() -> None:
+    """No call makes one, so bits do not depend on which calls come first."""
+    f = tadc.function("size p; size n; x: f64[n, K]; y: f64[K, M]; z[i: n, j] = p*sum{k} (x[i, k]*y[k, j])")
+    versions = ChosenVersions(f)
+    x, y, _ = arrays(*LARGE)
+    chosen = versions.at({"n": 128, "K": 64, "M": 96})
+    assert chosen.program.sizes == ("p",)
+    assert versions.at({"n": 128, "K": 64, "M": 96}) is chosen
+    assert versions.at({"n": 2, "K": 64, "M": 96}) is versions.at({}) is f
+    for p in (2, 3):
+        for each in (chosen, f):
+            np.testing.assert_allclose(each(x=x, y=y, p=p, n=128), p * (x @ y), rtol=1e-12)
+            assert made(each) == {}

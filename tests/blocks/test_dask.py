@@ -253,6 +253,23 @@ def test_small_pieces_of_large_chunks_are_cut_where_these_are() -> None:
     np.testing.assert_array_equal(computed(y)[0], f(x))
 
 
+@pytest.mark.parametrize("derive", [lambda f: f, tadc.vjp], ids=["value", "gradient"])
+def test_what_reads_one_chunk_is_computed_from_that(derive: Any) -> None:
+    """Only rims of a block are computed of what is put together; its middle reads its chunk where that is."""
+    f = derive(tadc.function("x: f64[N, M]; y[i: N - 2, j] = x[i, j] - 2*x[i + 1, j] + x[i + 2, j]"))
+    *others, argument = f.inputs
+    u = np.random.default_rng(3).uniform(size=(40, 6))
+    given = {argument: u, **{name: np.zeros((42, 6)) for name in others}}
+    found = f.dask(**{name: da.from_array(array, chunks=(10, -1)) for name, array in given.items()})
+    task = found.dask.layers[found.name][found.name, 1, 0][0]
+    layout, dtype = task.layouts[argument]
+    chunks = [np.zeros((10, 6)) for _ in layout.pieces]
+    boxes = [layout.box(chunks, dtype, part.reads[argument]) for part in task.parts]
+    assert any(len(box) == 10 for box in boxes)
+    assert [len(box) == 10 for box in boxes] == [any(np.shares_memory(b, c) for c in chunks) for b in boxes]
+    np.testing.assert_array_equal(computed(found)[0], f(**given))
+
+
 def test_what_was_computed_is_known_by_its_name() -> None:
     f = tadc.function(SLIDING)
     x = da.ones(50, chunks=5)

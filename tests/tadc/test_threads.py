@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,26 @@ def ok(program: str, **environment: str) -> str:
     done = run(program, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def test_several_at_a_time_share_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And who comes next has the share of who left just now."""
+    from tadc.backend.runtime import thread_count
+
+    told: list[int] = []
+    monkeypatch.setattr(thread_count, "_listeners", [told.append])
+    monkeypatch.setattr(thread_count, "LATELY", 0.01)
+    tadc.set_num_threads(6)
+    with thread_count.sharing_threads():
+        with thread_count.sharing_threads(), thread_count.sharing_threads():
+            pass
+        with thread_count.sharing_threads():
+            pass
+    time.sleep(0.02)
+    with thread_count.sharing_threads():
+        pass
+    assert told == [6, 6, 3, 2, 2, 2, 2, 2, 6, 6, 6]
+    assert tadc.get_num_threads() == 6
 
 
 def test_results_do_not_depend_on_the_number() -> None:

@@ -11,6 +11,7 @@ from tadc.apps.blocks.axes import BlockAxis, axes_of, axis_of
 from tadc.apps.blocks.block_plan import BlockPlan, Box, Length, StagePlan, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
+from tadc.apps.blocks.block_tasks import function_here
 from tadc.apps.blocks.box_certificate import Witness, witnesses
 from tadc.apps.blocks.box_pictures import draw
 from tadc.apps.blocks.joining import Joined
@@ -26,6 +27,7 @@ from tadc.toolkit.reporting import (
     usage,
 )
 from tadc.toolkit.running import (
+    Array,
     Function,
     function_of_text,
     numpy_type,
@@ -171,7 +173,7 @@ class BlockFunction:
             return self.whole(*args, out=out, **kwargs)
         stored = self._results(out, sizes)
         for f, stage in zip(self.functions, self.plan(**sizes).stages, strict=True):
-            arrays |= _computed(f, stage, arrays, stored)
+            arrays |= _computed(str(f), stage, arrays, stored)
         found = [stored.get(name, arrays[name]) for name in self.whole.outputs]
         return found[0] if len(found) == 1 else result_type(self.whole.outputs)(*found)
 
@@ -234,7 +236,7 @@ def sizes_told(f: Function, arrays: Mapping[str, Any], given: Mapping[str, Any])
 
 
 def _computed(
-    f: Function, stage: StagePlan, arrays: Mapping[str, Any], stored: Mapping[str, Any]
+    text: str, stage: StagePlan, arrays: Mapping[str, Any], stored: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The results of a stage; those that are results of the whole function are in `stored` too."""
     joined: dict[tuple[str, Box], Joined] = {}
@@ -243,23 +245,36 @@ def _computed(
         found[d.name] = stored.get(d.name)
         if found[d.name] is None:
             found[d.name] = np.empty(stage.shapes[d.name], numpy_type(d.type))
+    versions = {tuple(stage.task(cell).lengths.items()) for cell in stage.usual_cells}
     for cell in stage.cells:
         task = stage.task(cell)
+        f = function_here(text, task.lengths if tuple(task.lengths.items()) in versions else {})
         given = {name: np.asarray(arrays[name][slices_of(box)]) for name, box in task.reads.items()}
-        results = f(**given, **task.sizes)
-        several = results if len(f.outputs) > 1 else (results,)
-        for name, result in zip(f.outputs, several, strict=True):
+        written = {n: box for n, box in task.writes.items() if stage.is_written(n, cell)}
+        there = {
+            d.name: _place(found[d.name], written[d.name], np.dtype(numpy_type(d.type)))
+            for d in stage.stage.program.outputs
+            if d.name in written and stage.part(d.name) is None
+        }
+        results = f(**given, **task.sizes, out=there)
+        several = dict(zip(f.outputs, results if len(f.outputs) > 1 else (results,), strict=True))
+        for name, box in written.items():
             part = stage.part(name)
-            box = task.writes[name]
-            if not stage.is_written(name, cell):
-                continue
-            if part is None:
-                found[name][slices_of(box)] = result
-            else:
-                joined.setdefault((name, box), Joined(part.kind)).add(result)
+            if part is not None:
+                joined.setdefault((name, box), Joined(part.kind)).add(several[name])
+            elif there[name] is None:
+                found[name][slices_of(box)] = several[name]
     for (name, box), parts in joined.items():
         found[name][slices_of(box)] = parts.result()
     return found
+
+
+def _place(array: Any, box: Box, dtype: np.dtype[Any]) -> Array | None:
+    """Where a block is written in place; None for what is no array in memory of its type."""
+    if not issubclass(type(array), np.ndarray) or array.dtype != dtype:
+        return None
+    # With the dots it is a view where there are no dimensions too.
+    return np.asarray(array[*slices_of(box), ...])
 
 
 def _proven(stage: BlockStage) -> tuple[BlockProgram, Function]:

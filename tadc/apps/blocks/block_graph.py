@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, product
 from math import prod
 from operator import getitem
 from typing import Any
@@ -13,65 +12,24 @@ from typing import Any
 import numpy as np
 
 from tadc.apps.blocks.block_plan import BlockTask, Box, StagePlan
-from tadc.apps.blocks.block_tasks import BoxLayout, ComputeBlock, CutPiece, JoinParts, StitchBox
+from tadc.apps.blocks.block_tasks import (
+    BoxLayout,
+    ComputeBlock,
+    CutPiece,
+    JoinParts,
+    PartOfBlock,
+    StitchBox,
+)
+from tadc.apps.blocks.chunked_tensors import Chunks, Key
+from tadc.apps.blocks.inner_parts import parts_of
 from tadc.apps.blocks.joining import tree
 from tadc.toolkit.reporting import VERSION
 from tadc.toolkit.running import numpy_type
 
-#: The name of a task: that of an array or a layer, and numbers.
-Key = tuple[Any, ...]
 Tasks = dict[Key, Any]
 
 #: Of chunks with so many bytes, pieces of less than a half are cut where the chunk is.
 _WHOLE = 1 << 20
-
-
-@dataclass(frozen=True)
-class Chunks:
-    """A tensor whose chunks have the key of its name and where they stand."""
-
-    name: str
-    lengths: tuple[tuple[int, ...], ...]
-    dtype: np.dtype[Any]
-    starts: tuple[tuple[int, ...], ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        starts = tuple(tuple(accumulate(lengths, initial=0))[:-1] for lengths in self.lengths)
-        object.__setattr__(self, "starts", starts)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """That of the tensor."""
-        return tuple(map(sum, self.lengths))
-
-    def pieces(self, box: Box) -> Iterator[tuple[Key, tuple[slice, ...] | None]]:
-        """The keys of chunks in which a box is, and their places; None for all of a chunk."""
-        for parts in product(*(list(self._along(d, places)) for d, places in enumerate(box))):
-            chunk = tuple(n for n, _, _ in parts)
-            is_whole = all(is_all for _, _, is_all in parts)
-            yield (self.name, *chunk), None if is_whole else tuple(places for _, places, _ in parts)
-
-    def lengths_of(self, box: Box) -> tuple[tuple[int, ...], ...]:
-        """Of each dimension the lengths of the pieces."""
-        return tuple(
-            tuple(s.stop - s.start for _, s, _ in self._along(d, places)) for d, places in enumerate(box)
-        )
-
-    def bytes_of(self, key: Key) -> int:
-        """What a chunk takes in memory."""
-        chunk = [lengths[int(n)] for lengths, n in zip(self.lengths, key[1:], strict=True)]
-        return prod(chunk) * self.dtype.itemsize
-
-    def _along(self, dimension: int, places: range) -> Iterator[tuple[int, slice, bool]]:
-        """The chunks along a dimension that have some of the places, which of theirs, and whether all."""
-        starts, lengths = self.starts[dimension], self.lengths[dimension]
-        n = max(0, bisect_right(starts, places.start) - 1)
-        while n < len(starts) and starts[n] < places.stop:
-            first = max(places.start - starts[n], 0)
-            stop = min(places.stop - starts[n], lengths[n])
-            if first < stop:
-                yield n, slice(first, stop), stop - first == lengths[n]
-            n += 1
 
 
 @dataclass
@@ -95,6 +53,11 @@ class StageGraph:
     def __post_init__(self) -> None:
         blocks = [self.plan.task(cell) for cell in self.plan.cells]
         outputs = self.plan.stage.program.outputs
+        self._versions = {
+            tuple(part.lengths.items())
+            for cell in self.plan.usual_cells
+            for part in parts_of(self.plan, self.plan.task(cell), self.tensors)
+        }
         self.alone = outputs[0].name if len(outputs) == 1 and not self.plan.part(outputs[0].name) else ""
         self._often = _read_often(blocks)
         for d in outputs:
@@ -124,7 +87,7 @@ class StageGraph:
             layout, keys = self._read(name, box)
             layouts[name] = layout, self.tensors[name].dtype
             chunks.append(keys)
-        self.tasks[key] = (ComputeBlock(self.text, VERSION, task.sizes, layouts), *chunks)
+        self.tasks[key] = (self._computation(task, layouts), *chunks)
         if self.alone:
             return
         several = len(task.writes) > 1
@@ -142,6 +105,20 @@ class StageGraph:
                     self.results[name][own] = (getitem, key, n)
             else:
                 self.results[name][result] = (getitem, key, n) if several else key
+
+    def _computation(
+        self, task: BlockTask, layouts: Mapping[str, tuple[BoxLayout, np.dtype[Any]]]
+    ) -> ComputeBlock:
+        """What computes a block, as one or in parts."""
+        parts = parts_of(self.plan, task, self.tensors)
+        made: list[PartOfBlock] = []
+        for part in parts:
+            is_usual = tuple(part.lengths.items()) in self._versions
+            lengths: Mapping[str, int] = part.lengths if is_usual else {}
+            inside = (_inside(part.reads, task.reads), _inside(part.writes, task.writes))
+            made.append(PartOfBlock(part.sizes, lengths, *(inside if len(parts) > 1 else ())))
+        results = {name: (tuple(map(len, box)), self.chunks[name].dtype) for name, box in task.writes.items()}
+        return ComputeBlock(self.text, VERSION, layouts, results, made)
 
     def _chunk(self, name: str, task: BlockTask) -> Key:
         """The key of the chunk that a block writes; beyond the last one along a dimension it is that."""
@@ -197,6 +174,17 @@ class StageGraph:
     def _is_cut(self, tensor: Chunks, key: Key, piece: tuple[slice, ...]) -> bool:
         taken = prod(s.stop - s.start for s in piece) * tensor.dtype.itemsize
         return tensor.bytes_of(key) >= max(_WHOLE, 2 * taken + 1)
+
+
+def _inside(part: Mapping[str, Box], block: Mapping[str, Box]) -> dict[str, tuple[slice, ...]]:
+    """Where boxes of a part are in those of its block."""
+    return {
+        name: tuple(
+            slice(some.start - all.start, some.stop - all.start)
+            for some, all in zip(box, block[name], strict=True)
+        )
+        for name, box in part.items()
+    }
 
 
 def _read_often(blocks: Sequence[BlockTask]) -> set[tuple[str, Box]]:

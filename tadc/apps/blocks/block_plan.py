@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, product
@@ -24,10 +25,15 @@ Length = int | tuple[int, ...]
 
 @dataclass(frozen=True)
 class BlockTask:
-    """One block of a stage: where it stands along each axis, its sizes, and the boxes of its tensors."""
+    """One block of a stage: where it stands along each axis, its sizes, and the boxes of its tensors.
+
+    `lengths` are those sizes that do not only say where something begins.
+    """
 
     cell: tuple[int, ...]
+    places: tuple[range, ...]
     sizes: Mapping[str, int]
+    lengths: Mapping[str, int]
     reads: Mapping[str, Box]
     writes: Mapping[str, Box]
 
@@ -53,23 +59,39 @@ class StagePlan:
         """Where blocks stand. A stage of which nothing is divided has one block."""
         return product(*(range(len(places)) for places in self.places))
 
-    def sizes_at(self, cell: Sequence[int]) -> dict[str, int]:
-        """All sizes of the block that stands there: of the program, of where it begins, of its slices."""
+    def sizes_at(self, places: Sequence[range]) -> dict[str, int]:
+        """All sizes of a block of these places: of the program, of where it begins, of its slices."""
         sizes = dict(self.sizes)
-        for along, places, n in zip(self.division.along, self.places, cell, strict=True):
-            sizes[along.start], sizes[along.size] = places[n].start, len(places[n])
+        for along, own in zip(self.division.along, places, strict=True):
+            sizes[along.start], sizes[along.size] = own.start, len(own)
         return self.division.sizes_at(sizes)
 
     def task(self, cell: Sequence[int]) -> BlockTask:
         """The block that stands there."""
-        sizes = self.sizes_at(cell)
+        return self.task_of(cell, [places[n] for places, n in zip(self.places, cell, strict=True)])
+
+    def task_of(self, cell: Sequence[int], places: Sequence[range]) -> BlockTask:
+        """The block that stands there, or some places of it."""
+        sizes = self.sizes_at(places)
         program = self.stage.program
+        starts = {along.start for along in (*self.division.along, *self.division.told)}
         return BlockTask(
             tuple(cell),
+            tuple(places),
             {name: sizes[name] for name in self.division.sizes},
+            {name: sizes[name] for name in self.division.sizes if name not in starts},
             {a.name: self._box(a.name, sizes) for a in program.arguments},
             {d.name: self._box(d.name, sizes) for d in program.outputs},
         )
+
+    @property
+    def usual_cells(self) -> Iterator[tuple[int, ...]]:
+        """Blocks of which most others have the sizes, and then those at the ends along one axis."""
+        usual = tuple(_usual(places) for places in self.places)
+        yield usual
+        for n, places in enumerate(self.places):
+            for end in (0, len(places) - 1):
+                yield (*usual[:n], end, *usual[n + 1 :])
 
     def is_written(self, name: str, cell: Sequence[int]) -> bool:
         """Whether a block says what a result is: one along no axis is of the first block alone."""
@@ -138,6 +160,13 @@ def is_divided(stage: BlockStage) -> bool:
     """Whether a stage has results that go along with an axis, or parts of them."""
     names = {d.name for d in stage.program.outputs}
     return bool(stage.parts) or any(axis.dims.keys() & names for axis in stage.axes)
+
+
+def _usual(places: Sequence[range]) -> int:
+    """A block of the most common length, near the middle."""
+    lengths = [len(own) for own in places]
+    (most, _), *_ = Counter(lengths).most_common(1)
+    return min((n for n, own in enumerate(lengths) if own == most), key=lambda n: abs(2 * n - len(places)))
 
 
 def _count(extent: int, length: Length) -> int:

@@ -6,24 +6,35 @@ Tasks are small and pickled by value: of a function the text, from which each pr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tadc.apps.blocks.joining import JOIN
 from tadc.toolkit.reporting import VERSION, CompileError, Diagnostic, Source, new_rlock
-from tadc.toolkit.running import Function, function_of_text
+from tadc.toolkit.running import (
+    Array,
+    ChosenVersions,
+    Function,
+    function_of_text,
+    new_array,
+    sharing_threads,
+)
+
+#: Of each dimension the places.
+Slices = tuple[slice, ...]
 
 #: Functions of this process, by text; so many are kept.
-_functions: dict[str, Function] = {}
+_functions: dict[str, ChosenVersions] = {}
 _KEPT = 256
 _lock = new_rlock()
 
 
-def function_here(text: str, version: str) -> Function:
-    """The function of a text, in this process.
+def function_here(text: str, lengths: Mapping[str, int], version: str = VERSION) -> Function:
+    """The function of a text, in this process, for values of some of its sizes.
 
     Raises CompileError (TAD0802) where another version of tadc made the tasks.
     """
@@ -35,8 +46,9 @@ def function_here(text: str, version: str) -> Function:
         if text not in _functions:
             if len(_functions) >= _KEPT:
                 _functions.pop(next(iter(_functions)))
-            _functions[text] = function_of_text(Source(text, "<block>"))
-        return _functions[text]
+            _functions[text] = ChosenVersions(function_of_text(Source(text, "<block>")))
+        found = _functions[text]
+    return found.at(lengths)
 
 
 @dataclass(frozen=True)
@@ -48,25 +60,47 @@ class BoxLayout:
     """
 
     lengths: tuple[tuple[int, ...], ...]
-    pieces: tuple[tuple[slice, ...] | None, ...]
+    pieces: tuple[Slices | None, ...]
 
-    def box(self, chunks: Sequence[Any], dtype: np.dtype[Any]) -> Any:
-        """The box, of one chunk without a copy."""
-        parts = [
-            np.asarray(chunk) if piece is None else np.asarray(chunk)[piece]
-            for piece, chunk in zip(self.pieces, chunks, strict=True)
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        found = np.empty(tuple(map(sum, self.lengths)), dtype)
-        for place, part in zip(product(*map(_consecutive, self.lengths)), parts, strict=True):
-            found[place] = part
-        return found
+    def box(self, chunks: Sequence[Any], dtype: np.dtype[Any], within: Slices | None = None) -> Array:
+        """The box, or what is within these places of it: of one chunk without a copy."""
+        if within is None:
+            within = tuple(slice(0, sum(lengths)) for lengths in self.lengths)
+        shape = tuple(s.stop - s.start for s in within)
+        found: Array | None = None
+        for met in product(*map(_met, self.lengths, within)):
+            n = 0
+            for piece, lengths in zip(met, self.lengths, strict=True):
+                n = n * len(lengths) + piece.number
+            part, own = np.asarray(chunks[n]), self.pieces[n]
+            part = (part if own is None else part[own])[tuple(piece.own for piece in met)]
+            if part.shape == shape and part.flags.c_contiguous:
+                return part
+            if found is None:
+                found = new_array(shape, dtype, prod(shape) * dtype.itemsize)
+            found[tuple(piece.places for piece in met)] = part
+        return np.empty(shape, dtype) if found is None else found
 
 
-def _consecutive(lengths: Sequence[int]) -> list[slice]:
-    stops = np.cumsum(lengths, dtype=int)
-    return [slice(int(stop) - length, int(stop)) for length, stop in zip(lengths, stops, strict=True)]
+class _PieceMet(NamedTuple):
+    """Of the pieces along a dimension one that is met: what of it, and where that is."""
+
+    number: int
+    own: slice
+    places: slice
+
+
+def _met(lengths: Sequence[int], within: slice) -> list[_PieceMet]:
+    """The pieces that some places meet."""
+    found: list[_PieceMet] = []
+    start = 0
+    for n, length in enumerate(lengths):
+        first, stop = max(within.start, start), min(within.stop, start + length)
+        if first < stop:
+            places = slice(first - within.start, stop - within.start)
+            found.append(_PieceMet(n, slice(first - start, stop - start), places))
+        start += length
+    return found
 
 
 @dataclass(frozen=True)
@@ -85,7 +119,7 @@ class StitchBox:
 class CutPiece:
     """A task that copies a piece out of a chunk, so that the chunk need neither move nor stay."""
 
-    piece: tuple[slice, ...]
+    piece: Slices
 
     def __call__(self, chunk: Any) -> Any:
         """The piece."""
@@ -93,24 +127,52 @@ class CutPiece:
 
 
 @dataclass(frozen=True)
+class PartOfBlock:
+    """Some places of a block: its sizes, those that a kernel is made for, where it is in boxes and results.
+
+    `reads` and `writes` are empty where it is all of the block.
+    """
+
+    sizes: Mapping[str, int]
+    lengths: Mapping[str, int]
+    reads: Mapping[str, Slices] = field(default_factory=dict[str, Slices])
+    writes: Mapping[str, Slices] = field(default_factory=dict[str, Slices])
+
+
+@dataclass(frozen=True)
 class ComputeBlock:
-    """A task that computes the results of a block: one array, or several in a tuple."""
+    """A task that computes the results of a block: one array, or several in a tuple.
+
+    `results` has their shapes and types, `parts` those parts of the block that are computed one by one.
+    """
 
     text: str
     version: str
-    sizes: Mapping[str, int]
     layouts: Mapping[str, tuple[BoxLayout, np.dtype[Any]]]
+    results: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
+    parts: Sequence[PartOfBlock]
 
     def __call__(self, *chunks: Sequence[Any]) -> Any:
         """The results, of the chunks of each argument."""
-        f = function_here(self.text, self.version)
+        found = [
+            new_array(shape, dtype, prod(shape) * dtype.itemsize) for shape, dtype in self.results.values()
+        ]
+        with sharing_threads():
+            for part in self.parts:
+                self._compute(part, chunks, dict(zip(self.results, found, strict=True)))
+        # The class of a named tuple is of this process.
+        return tuple(found) if len(found) > 1 else found[0]
+
+    def _compute(self, part: PartOfBlock, chunks: Sequence[Any], results: Mapping[str, Array]) -> None:
+        f = function_here(self.text, part.lengths, self.version)
         boxes = {
-            name: layout.box(some, dtype)
+            name: layout.box(some, dtype, part.reads.get(name))
             for (name, (layout, dtype)), some in zip(self.layouts.items(), chunks, strict=True)
         }
-        results = f(**boxes, **self.sizes)
-        # The class of a named tuple is of this process.
-        return tuple(map(np.asarray, results)) if len(f.outputs) > 1 else np.asarray(results)
+        out = {
+            name: array[*part.writes[name], ...] if part.writes else array for name, array in results.items()
+        }
+        f(**boxes, **part.sizes, out=out)
 
 
 @dataclass(frozen=True)

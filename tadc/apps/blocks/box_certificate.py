@@ -41,7 +41,7 @@ class Witness:
 def witnesses(stage: StagePlan, task: BlockTask) -> Iterator[Witness]:
     """For each dimension that is divided the first and last place of a block's box, and who reads it."""
     program = stage.division
-    sizes = stage.sizes_at(task.cell)
+    sizes = stage.sizes_at(task.places)
     for argument in stage.stage.program.arguments:
         for d, (part, places) in enumerate(
             zip(program.slices[argument.name], task.reads[argument.name], strict=True)
