@@ -1,6 +1,6 @@
 """`python -m bench`: run time against other libraries; `python -m bench -h` has its options.
 
-`python -m bench blocks`: programs in blocks against single calls, and against halos by hand.
+`python -m bench blocks [--large GB]`: programs in blocks against single calls and halos by hand; large files.
 `python -m bench calibrate [--fit]`: how well the cost of schedules tells times here; fits its weights.
 `python -m bench calls`: what a call from Python takes besides its work.
 `python -m bench compile`: how long compiling takes, of random programs and of deep ones.
@@ -49,7 +49,7 @@ MODULES = {
     "uncertainty": "uncertainty",
     "wasm": "wasm",
 }
-TAKE_WORDS = {"calibrate", "drawn", "everyday", "jvp", "mechanisms", "memory", "sparse"}
+TAKE_WORDS = {"blocks", "calibrate", "drawn", "everyday", "jvp", "mechanisms", "memory", "sparse"}
 
 
 def main(words: list[str]) -> None:

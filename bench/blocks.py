@@ -8,8 +8,9 @@ their results. Bytes are those that blocks read beside their own.
 
 from __future__ import annotations
 
+import argparse
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tadc
+from bench import large_blocks
 
 #: Dask's own types are of no use here.
 da: Any = dask.array
@@ -105,8 +107,14 @@ CASES = [
 ]
 
 
-def main() -> None:
-    """Time and print all."""
+def main(words: Sequence[str]) -> None:
+    """Time and print all, or with `--large GB` what is larger than memory."""
+    parser = argparse.ArgumentParser("python -m bench blocks", description=__doc__)
+    parser.add_argument("--large", type=float, metavar="GB", help="a stencil on so much data in files")
+    options = parser.parse_args(words)
+    if options.large:
+        large_blocks.main(options.large)
+        return
     table = Table("program", "blocks", "whole", "f.block", "threads", "2 processes", "by hand", "moved")
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
