@@ -82,6 +82,43 @@ def test_results_have_the_chunks_of_arguments() -> None:
     assert z.chunks == ((9,), (4, 4, 2))
 
 
+@pytest.mark.parametrize(
+    ("text", "shape", "chunks", "want"),
+    [
+        ("x: f64[2*N]; y[i: N] = x[2*i] - x[2*i + 1]**2", (40,), (10,), ((5, 5, 5, 5),)),
+        ("x: f64[N]; y[i: N] = x[N - 1 - i]*2", (40,), ((7, 13, 20),), ((20, 13, 7),)),
+        ("x: f64[N]; y[i: 3*N] = x[i // 3]*i", (7,), (4,), ((12, 9),)),
+        ("x: f64[N]; y[i: N//3] = max{p: 3} (x[3*i + p])", (30,), (7,), ((3, 2, 2, 3),)),
+        ("x: f64[2*N]; s = sum{i: N} (x[2*i])", (40,), (10,), ()),
+        (
+            "x: f64[B, 2*N + 1]; w: f64[3]; y[b, i: N] = sum{p} (w[p]*x[b, 2*i + p])",
+            (4, 41),
+            (2, 10),
+            ((2, 2), (5, 5, 5, 5)),
+        ),
+    ],
+    ids=["stride", "reflection", "repetition", "pooling", "sum", "convolution"],
+)
+def test_chunks_are_followed_through_index_maps(text: str, shape: Any, chunks: Any, want: Any) -> None:
+    f = tadc.function(text)
+    x = np.random.default_rng(5).uniform(size=shape)
+    w = {"w": np.array([1.0, 2.0, 3.0])} if "w" in f.inputs else {}
+    found = f.dask(x=da.from_array(x, chunks=chunks), **w)
+    assert found.chunks == want
+    np.testing.assert_allclose(computed(found)[0], f(x=x, **w), 1e-14)
+
+
+def test_gradients_have_the_chunks_of_arguments() -> None:
+    """Of what they read, where nothing has their own."""
+    f = tadc.vjp(tadc.function("x: f64[2*N]; y[i: N] = x[2*i]*x[2*i + 1]"))
+    x, dy = np.random.default_rng(6).uniform(size=20), np.arange(10.0)
+    found = f.dask(da.from_array(x, chunks=(4, 6, 10)), dy)
+    assert found.chunks == ((4, 6, 10),)
+    np.testing.assert_array_equal(computed(found)[0], f(x, dy))
+    reflected = tadc.vjp(tadc.function("x: f64[N]; y[i: N] = x[N - 1 - i]*2"))
+    assert reflected.dask(np.zeros(10), da.from_array(dy, chunks=((3, 3, 4),))).chunks == ((4, 3, 3),)
+
+
 def test_a_stage_is_a_layer() -> None:
     """And a block one task, where it is all of a result's chunk."""
     y = tadc.function(SLIDING).dask(da.ones(50, chunks=10), np.ones(3))

@@ -55,6 +55,15 @@ class StagePlan:
         return is_divided(self.stage)
 
     @property
+    def all_go_along(self) -> bool:
+        """Whether each axis divides each result, or a sum in it: no block computes what others do."""
+        return all(
+            d.name in axis.dims or ((part := self.part(d.name)) is not None and axis.name in part.axes)
+            for axis in self.stage.axes
+            for d in self.stage.program.outputs
+        )
+
+    @property
     def cells(self) -> Iterator[tuple[int, ...]]:
         """Where blocks stand. A stage of which nothing is divided has one block."""
         return product(*(range(len(places)) for places in self.places))

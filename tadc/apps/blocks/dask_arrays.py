@@ -25,6 +25,7 @@ from tadc.apps.blocks.block_function import (
 )
 from tadc.apps.blocks.block_graph import Chunks, StageGraph
 from tadc.apps.blocks.block_plan import BlockPlan, Length
+from tadc.apps.blocks.followed_chunks import followed
 from tadc.toolkit.language import Program
 from tadc.toolkit.reporting import (
     VERSION,
@@ -101,12 +102,20 @@ class DaskFunction:
     ) -> tuple[FunctionInBlocks, dict[str, Length | None]]:
         """The division along all indices along which arguments have several chunks, as they have them."""
         lengths: dict[str, Length | None] = {}
-        for axis, own in _chunked_axes(self._f.program, arrays):
+        taken: set[tuple[str, int]] = set()
+        for name in _indices(self._f.program):
+            axis = axis_of(self._f.program, name)
+            if axis is None or axis.dims.items() & taken:
+                continue
             try:
-                self._divided((*lengths, axis.name))
+                own = self._lengths(axis, arrays, sizes, taken)
+                if own is not None:
+                    self._divided((*lengths, name))
             except CompileError:  # a recurrence goes along it, or blocks cannot be proven to be enough
                 continue
-            lengths[axis.name] = _fitted(own, axis.extent(sizes))
+            if own is not None:
+                taken |= axis.dims.items()
+                lengths[name] = own
         if not lengths:
             try:
                 name = usual_index(self._f)
@@ -115,6 +124,40 @@ class DaskFunction:
             except CompileError:
                 pass
         return self._divided(tuple(lengths)), lengths
+
+    def _lengths(
+        self,
+        axis: BlockAxis,
+        arrays: Mapping[str, Any],
+        sizes: Mapping[str, int],
+        taken: set[tuple[str, int]],
+    ) -> tuple[int, ...] | None:
+        """The lengths of blocks along an axis by the chunks of the largest argument that has several.
+
+        `taken` are dimensions whose chunks others follow: one that this axis follows joins them.
+        """
+        along = dict(axis.dims)
+        # A gradient has chunks as what it is of, which need not be read.
+        along |= {d.gradient_of: along[d.name] for d in self._f.program.outputs if d.name in along}
+        own = {name: d for name, d in along.items() if name in arrays}
+        several = [name for name, d in own.items() if len(arrays[name].chunks[d]) > 1]
+        extent = axis.extent(sizes)
+        if several:
+            largest = max(several, key=lambda name: arrays[name].nbytes)
+            return _fitted(arrays[largest].chunks[own[largest]], extent)
+        chunks = {name: array.chunks for name, array in arrays.items()}
+        left = {
+            (name, d) for name, c in chunks.items() for d, along in enumerate(c) if len(along) > 1
+        } - taken
+        if not left or extent < 2:
+            return None
+        plan = self._divided((axis.name,)).plan(sizes, {axis.name: extent})
+        found = [each for each in followed(plan, chunks) if (each.argument, each.dimension) in left]
+        if not found:
+            return None
+        best = max(found, key=lambda each: arrays[each.argument].nbytes)
+        taken.add((best.argument, best.dimension))
+        return best.lengths
 
 
 def _as_dask(name: str, value: Any) -> Any:
@@ -140,24 +183,6 @@ def _check_types(f: Function, arrays: Mapping[str, Any]) -> None:
 
 def _parameters(f: Function) -> tuple[Any, ...]:
     return size_symbols_of(f.program).inputs
-
-
-def _chunked_axes(program: Program, arrays: Mapping[str, Any]) -> Iterator[tuple[BlockAxis, tuple[int, ...]]]:
-    """Indices along which arguments have several chunks, and those of the largest one."""
-    taken: set[tuple[str, int]] = set()
-    for name in _indices(program):
-        axis = axis_of(program, name)
-        if axis is None or axis.dims.items() & taken:
-            continue
-        along = [arrays[a].chunks[d] for a, d in axis.dims.items() if a in arrays]
-        several = [
-            (arrays[a].nbytes, arrays[a].chunks[d])
-            for a, d in axis.dims.items()
-            if a in arrays and len(arrays[a].chunks[d]) > 1
-        ]
-        if along and several:
-            taken |= axis.dims.items()
-            yield axis, max(several)[1]
 
 
 def _indices(program: Program) -> Iterator[str]:
