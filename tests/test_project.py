@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_027,
-    "tadc": 30_758,
-    "tadc/apps": 11_531,
+    "tadc": 30_861,
+    "tadc/apps": 11_634,
 }
 
 
