@@ -35,13 +35,13 @@ def followed(plan: BlockPlan, chunks: Mapping[str, Lengths]) -> Iterator[Followe
         whole = stage.task_of((0,), [range(extent)])
         for name in whole.reads.keys() & chunks.keys():
             for d, lengths in enumerate(chunks[name]):
-                found = _Places(stage, name, d, extent)
+                found = _PlacesAlong(stage, name, d, extent)
                 # An index of a window moves along too, but not far.
                 if len(lengths) > 1 and found.move and 2 * len(whole.reads[name][d]) > sum(lengths):
                     yield FollowedChunks(name, d, found.lengths(lengths))
 
 
-class _Places(NamedTuple):
+class _PlacesAlong(NamedTuple):
     """Along an axis of so many places, what each of them reads of a dimension."""
 
     stage: StagePlan
