@@ -225,6 +225,10 @@ _SAID = {
 }
 
 
+#: The formulas, by all names.
+FORMULA_OF = {word: FORMULAS[name] for name in FORMULAS for word in (name, *_ALSO.get(name, "").split())}
+
+
 def _formula(name: str) -> Hint:
     besides = f"; {_BESIDES[name]}" if name in _BESIDES else ""
     return Hint(f"write `{FORMULAS[name]}`{besides}")

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from tadc.backend.runtime.kept_indices import Relation
     from tadc.backend.runtime.thread_count import get_num_threads, set_num_threads
     from tadc.building import (
+        ArrayExpression,
         Condition,
         ElementType,
         Expression,
@@ -79,6 +80,9 @@ if TYPE_CHECKING:
         norm,
         prod,
         program,
+        rearrange,
+        reduce,
+        repeat,
         select,
         size,
         sizes,
@@ -108,9 +112,9 @@ _HOMES = {
     "tadc.backend.cuda.bundles": ("Bundle", "load_bundle"),
     "tadc.backend.runtime.thread_count": ("get_num_threads", "set_num_threads"),
     "tadc.building": (
-        "Condition ElementType Expression Index IndexArray Size Tensor argument bf16 define einsum f16 "
-        "f32 f64 index index_array indices kernel let logsumexp max min norm prod program select size "
-        "sizes sum where"
+        "ArrayExpression Condition ElementType Expression Index IndexArray Size Tensor argument bf16 define "
+        "einsum f16 f32 f64 index index_array indices kernel let logsumexp max min norm prod program "
+        "rearrange reduce repeat select size sizes sum where"
     ).split(),
     "tadc.certificates.certify": ("Certificates",),
     "tadc.api.compiled": ("Compiled",),
@@ -134,6 +138,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ArgumentError",
+    "ArrayExpression",
     "BackendError",
     "BlockFunction",
     "Budget",
@@ -204,8 +209,11 @@ __all__ = [
     "prod",
     "program",
     "propagate",
+    "rearrange",
+    "reduce",
     "register_pass",
     "relation",
+    "repeat",
     "run_passes",
     "select",
     "set_num_threads",

@@ -11,9 +11,12 @@ from tadc.building.decorated import ElementType, bf16, f16, f32, f64, kernel
 from tadc.building.einsums import einsum
 from tadc.building.python_expressions import Condition, Expression, Index, Size, Tensor
 from tadc.building.python_forms import logsumexp, max, min, norm, prod, select, sum, where
+from tadc.building.rearrangements import rearrange, reduce, repeat
 from tadc.building.tensors import IndexArray, argument, index, index_array, indices, let, size, sizes
+from tadc.building.whole_arrays import ArrayExpression
 
 __all__ = [
+    "ArrayExpression",
     "Condition",
     "ElementType",
     "Expression",
@@ -39,6 +42,9 @@ __all__ = [
     "norm",
     "prod",
     "program",
+    "rearrange",
+    "reduce",
+    "repeat",
     "select",
     "size",
     "sizes",

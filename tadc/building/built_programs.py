@@ -7,14 +7,17 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from tadc.api.function import Function, checked_storage, function_of_text
-from tadc.building.python_expressions import Expression, Size, Tensor, walk
+from tadc.building.python_expressions import Expression, Index, Size, Tensor, walk
 from tadc.building.python_forms import head_parts
 from tadc.building.python_lines import BuiltSource, Site, in_python, wrong
 from tadc.building.tensors import ArgumentTensor, DefinedTensor, Head, IndexArray, at_parts, let
+from tadc.building.whole_arrays import FreshIndex, FreshTensor
 from tadc.caller.boundary import checked_sizes_given, public
 from tadc.caller.warn_caller import warn_of
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.lexer import RESERVED
 from tadc.frontend.limits import MAX_PIECES
+from tadc.frontend.naming import first_free
 from tadc.frontend.source import Span
 
 #: What the functions that `define` made compute, for `program`.
@@ -83,12 +86,17 @@ def _definition(given: Any) -> DefinedTensor:
     raise wrong(f"a result is what `tadc.let` or `tadc.define` made, not {given!r}", help)
 
 
+#: What indices are called that have no name of their own.
+_LETTERS = "ijklmnpqrstuv"
+
+
 class _SourceWriter:
     """The text of a program, statement by statement, and the site of each part of it."""
 
     def __init__(self, results: list[DefinedTensor], arguments: Sequence[Tensor] | None) -> None:
         self.results = results
         self.arguments = arguments
+        self.names: dict[int, str] = {}
         self.text: list[str] = []
         self.length = 0
         self.sites: list[tuple[Span, Site]] = []
@@ -101,6 +109,7 @@ class _SourceWriter:
         if len(given) < len(self.arguments or []):
             raise wrong("`arguments` are what `tadc.argument` made")
         first = _Same(given)
+        self.name_tensors(leaves)
         arguments = given + [a for a in leaves if isinstance(a, ArgumentTensor) and a not in first]
         self.sizes([s for s in leaves if isinstance(s, Size)], arguments)
         for argument in arguments:
@@ -108,6 +117,31 @@ class _SourceWriter:
         for definition in self.in_order([leaf for leaf in leaves if isinstance(leaf, DefinedTensor)]):
             self.definition(definition)
         return BuiltSource("".join(self.text), f"<{self.results[0].name}>", tuple(self.sites))
+
+    def name_tensors(self, leaves: Iterable[Tensor | Size]) -> None:
+        """Give names to definitions that have none of their own."""
+        listed = list(leaves)
+        self.taken = {leaf.name for leaf in listed if not isinstance(leaf, FreshTensor)} | {*RESERVED}
+        for leaf in listed:
+            if isinstance(leaf, FreshTensor):
+                self.names[id(leaf)] = first_free(leaf.name, self.taken)
+                self.taken.add(self.names[id(leaf)])
+
+    def name_indices(self, tensor: DefinedTensor) -> None:
+        """Give names to indices that have none of their own: letters that nothing else is called."""
+        parts = [
+            *(index for index, _ in tensor.indices),
+            *(part for part, _ in walk(tensor.body) if part is not None),
+        ]
+        used = self.taken | {
+            part.name for part in parts if isinstance(part, Index) and not isinstance(part, FreshIndex)
+        }
+        for part in parts:
+            if isinstance(part, FreshIndex) and id(part) not in self.names:
+                wanted = part.wanted if part.wanted.isidentifier() and part.wanted not in used else ""
+                name = wanted or next((c for c in _LETTERS if c not in used), None) or first_free("i", used)
+                self.names[id(part)] = name
+                used.add(name)
 
     def in_order(self, definitions: list[DefinedTensor]) -> Iterator[DefinedTensor]:
         """Results as they were given, but for those that others read; the rest as it was made."""
@@ -122,7 +156,7 @@ class _SourceWriter:
 
     def sizes(self, sizes: list[Size], arguments: list[ArgumentTensor]) -> None:
         """Declare those that have a value, and those that no shape of an argument tells."""
-        told = {str(size) for argument in arguments for size in argument.shape}
+        told = {str(size) for argument in arguments for size in argument.sizes}
         for name in dict.fromkeys(size.name for size in sizes):
             named = [size for size in sizes if size.name == name]
             # One name with two values is an error of the checker.
@@ -141,6 +175,7 @@ class _SourceWriter:
                 'what is used twice stands there twice: name it, `h = tadc.let("h", [i], …)`',
                 site=tensor.declared,
             )
+        self.name_indices(tensor)
         parts: list[str | Expression] = []
         is_result = tensor in _Same(self.results)
         if tensor.places and not is_result:
@@ -161,7 +196,7 @@ class _SourceWriter:
             parts += ["let "]
         if tensor.scan is not None:
             parts += ["scan{", tensor.scan, "} "]
-        parts += [tensor.name]
+        parts += [Expression((self.names.get(id(tensor), tensor.name),))]
         if tensor.indices:
             parts += ["[", *head_parts(tensor.indices), "]"]
         if not is_result and tensor.type:
@@ -176,8 +211,9 @@ class _SourceWriter:
             if part is not None:
                 open_.append((self.length, part))
             elif text:
-                self.text.append(text)
-                self.length += len(text)
+                shown = self.names.get(id(open_[-1][1]), text)
+                self.text.append(shown)
+                self.length += len(shown)
             else:
                 start, closed = open_.pop()
                 if closed.site is not None:
@@ -213,7 +249,7 @@ def _reached(from_: Iterable[Tensor]) -> Iterator[Tensor | Size]:
         if isinstance(item, IndexArray):
             stack.append(item.below)
         if isinstance(item, ArgumentTensor):
-            stack += (*item.shape, *item.places)
+            stack += (*item.sizes, *item.places)
         elif isinstance(item, DefinedTensor):
             stack += [item.body, *([item.scan] if item.scan is not None else [])]
             stack += [size for _, size in item.indices if size is not None]

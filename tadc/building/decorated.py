@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from tadc.api.function import Function
 from tadc.building.built_programs import program
+from tadc.building.kernel_names import with_arrays
 from tadc.building.python_expressions import Expression, Index, Size, Tensor
 from tadc.building.python_lines import wrong
 from tadc.building.tensors import (
@@ -20,6 +21,7 @@ from tadc.building.tensors import (
     index,
     let,
 )
+from tadc.building.whole_arrays import ArrayExpression
 from tadc.caller.boundary import public
 from tadc.caller.warn_caller import nearest_caller
 
@@ -136,14 +138,14 @@ def _made(function: Any, head: Head | None) -> Function:
     if not inspect.isfunction(function):
         raise wrong(f"`tadc.kernel` makes a kernel of a function, not of {function!r}")
     parameters = {name: _parameter(name, p) for name, p in _signature(function).items()}
-    value = function(*parameters.values())
+    value = with_arrays(function)(*parameters.values())
     arguments = [p for p in parameters.values() if isinstance(p, ArgumentTensor)]
     if isinstance(value, DefinedTensor):
         value = (value,)
     if isinstance(value, tuple | list):
         results: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
     elif hasattr(value, "__float__"):  # an expression, or a number of Python or NumPy
-        free = value.free if isinstance(value, Expression) else ()
+        free = value.free if isinstance(value, Expression | ArrayExpression) else ()
         own = [p for p in parameters.values() if isinstance(p, Index) and p.name in free]
         results = [let(function.__name__, own if head is None else head, value)]
     else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
@@ -15,21 +16,24 @@ from tadc.frontend.conditions import NEGATED
 CHOICE, ADD, MULTIPLY, NEGATE, POWER, ATOM = range(6)
 _LEVELS = {"+": ADD, "-": ADD, "*": MULTIPLY, "/": MULTIPLY, "%": MULTIPLY, "//": MULTIPLY, "**": POWER}
 
-#: What NumPy calls the operators when a number of its own stands on the left.
+#: NumPy's names of the operators, and what the right side is asked where something of NumPy is on the left.
 _NUMPY = {
-    "add": "__add__",
-    "subtract": "__sub__",
-    "multiply": "__mul__",
-    "divide": "__truediv__",
-    "floor_divide": "__floordiv__",
-    "remainder": "__mod__",
-    "power": "__pow__",
-    "equal": "__eq__",
-    "not_equal": "__ne__",
-    "less": "__lt__",
-    "less_equal": "__le__",
-    "greater": "__gt__",
-    "greater_equal": "__ge__",
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "floor_divide": "__rfloordiv__",
+    "remainder": "__rmod__",
+    "power": "__rpow__",
+    "matmul": "__rmatmul__",
+}
+_COMPARISONS = {
+    "equal": "=",
+    "not_equal": "!=",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
 }
 
 _LOOSE = "`&` binds tighter than `<`: write `(i < 3) & (j < 4)`, with parentheses"
@@ -47,53 +51,96 @@ _MOST_BITS = 2048
 _COUNTED = 1 << 62
 
 
-_Operator = Callable[["Expression", Any], "Expression"]
+_Operator = Callable[["Operand", Any], Any]
 
 
 def _operator(sign: str) -> tuple[_Operator, _Operator]:
     """An operator, and the one whose first operand is no expression."""
 
-    def left(self: Expression, other: Any) -> Expression:
-        return _binary(sign, self, other)
+    def left(self: Operand, other: Any) -> Any:
+        return applied(partial(_binary, sign), self, other)
 
-    def right(self: Expression, other: Any) -> Expression:
-        return _binary(sign, other, self)
+    def right(self: Operand, other: Any) -> Any:
+        return applied(partial(_binary, sign), other, self)
 
     return left, right
 
 
-class Expression:
-    """A number for each value of its indices, made by operators and by functions such as `tadc.exp`.
+class ArrayRules(Protocol):
+    """What is done with whole arrays, by NumPy's names and meaning."""
 
-    It is never a value of Python: it has no truth, no length, and cannot be iterated over.
+    def elementwise(
+        self, make: Callable[..., Any], operands: Sequence[Any], *, costs: bool, chooses: bool
+    ) -> Any:
+        """The array whose elements are made of those of others, broadcast."""
+        ...
 
-    >>> import tadc
-    >>> i, x = tadc.index("i"), tadc.argument("x", "f64", "N")
-    >>> 2 * x[i + 1] ** 2
-    <tadc.Expression 2 * x[i + 1]**2>
+    def whole(self, value: Any) -> Any:
+        """An array of numbers as one of a program."""
+        ...
+
+    def scalar(self, array: Any) -> Expression:
+        """The element of an array that has one. Raises UsageError (TAD0510) for others."""
+        ...
+
+    def spread(
+        self, head: Sequence[tuple[Index, Expression | None]], body: Any
+    ) -> tuple[tuple[tuple[Index, Expression | None], ...], Expression]:
+        """The head and the body of a definition by an array."""
+        ...
+
+    def read(self, array: Any, key: Any) -> Any:
+        """`array[key]`, as NumPy reads it."""
+        ...
+
+    def attribute(self, operand: Any, name: str) -> Any:
+        """`x.T`, `x.shape`, the method `x.sum`. Raises AttributeError."""
+        ...
+
+    def call(self, function: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """The value of a function of NumPy. Raises UsageError (TAD0510) for one that is not known."""
+        ...
+
+
+class _Hooks:
+    arrays: ArrayRules
+
+
+#: `array_rules.py`, which stands on this module, puts itself here.
+HOOKS = _Hooks()
+
+
+def applied(make: Callable[..., Any], *operands: Any, costs: bool = False, chooses: bool = False) -> Any:
+    """What `make` makes of operands; element by element where one is an array.
+
+    `costs`: it takes longer than to read the value from memory. It `chooses` by its first operand.
+    """
+    if any(getattr(operand, "is_array", False) for operand in operands) or (
+        any(isinstance(operand, Operand | Condition) for operand in operands)
+        and any(map(_is_numbers, operands))
+    ):
+        return HOOKS.arrays.elementwise(make, operands, costs=costs, chooses=chooses)
+    return make(*operands)
+
+
+def _is_numbers(value: Any) -> bool:
+    """Whether it is an array of NumPy or another library."""
+    return not isinstance(value, Operand | Condition) and bool(getattr(value, "shape", ()))
+
+
+class Operand:
+    """What operators and functions of NumPy take: an expression, or an array of these.
+
+    It is never a value of Python: it has no truth.
     """
 
-    __slots__ = ("__weakref__", "free", "is_form", "level", "parts", "pieces", "site")
+    __slots__ = ("__weakref__",)
     __hash__ = object.__hash__  # `==` makes a condition, and keys of heads are told apart by identity
 
-    def __init__(
-        self,
-        parts: tuple[str | Expression, ...],
-        level: int = ATOM,
-        *,
-        is_form: bool = False,
-        site: Site | None = None,
-        binds: Sequence[str] = (),
-    ) -> None:
-        """`is_form`: it is made of indices, sizes and integers alone. `binds` are the indices bound in it."""
-        self.parts = parts
-        self.level = level
-        self.is_form = is_form
-        self.site = site
-        inside = [part for part in parts if isinstance(part, Expression)]
-        self.free: frozenset[str] = frozenset().union(*(part.free for part in inside)).difference(binds)
-        #: How many pieces its text has: what is used twice counts twice.
-        self.pieces: int = min(len(parts) + sum(part.pieces for part in inside), _COUNTED)
+    @property
+    def is_array(self) -> bool:
+        """Whether it has elements."""
+        return False
 
     # -- operators -------------------------------------------------------------------------
 
@@ -105,14 +152,20 @@ class Expression:
     __mod__, __rmod__ = _operator("%")
     __pow__, __rpow__ = _operator("**")
 
-    def __neg__(self) -> Expression:
-        return Expression(("-", grouped(self, ATOM)), NEGATE, is_form=self.is_form, site=here())
+    def __neg__(self) -> Any:
+        return applied(_negative, self)
 
-    def __pos__(self) -> Expression:
+    def __pos__(self) -> Any:
         return self
 
-    def __abs__(self) -> Expression:
-        return Expression(("abs(", self, ")"), site=here())
+    def __abs__(self) -> Any:
+        return applied(_absolute, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return HOOKS.arrays.call("matmul", (self, other), {})
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return HOOKS.arrays.call("matmul", (other, self), {})
 
     # -- conditions ------------------------------------------------------------------------
 
@@ -134,15 +187,28 @@ class Expression:
     def __ge__(self, other: Any) -> Condition:
         return _relation(">=", self, other)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
-        """What NumPy asks where one of its numbers stands on the left of an operator."""
-        if method == "__call__" and len(inputs) == 2 and ufunc.__name__ in _NUMPY:
-            left, right = map(expression, inputs)
-            return getattr(left, _NUMPY[ufunc.__name__])(right)
-        raise wrong(
-            f"`numpy.{ufunc.__name__}` computes arrays, and this is an expression",
-            "functions of expressions are tadc's own, as `tadc.exp(x[i])` and `tadc.sum(i, x[i])`",
-        )
+    # -- NumPy -----------------------------------------------------------------------------
+
+    @public
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        """What NumPy asks where a function of elements is called, or its number stands on the left."""
+        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        if len(inputs) == 2 and not named and not isinstance(inputs[0], Operand):
+            if name in _NUMPY:
+                return getattr(inputs[1], _NUMPY[name])(inputs[0])
+            if name in _COMPARISONS:
+                return _relation(_COMPARISONS[name], inputs[0], inputs[1])
+        return HOOKS.arrays.call(name, inputs, named)
+
+    @public
+    def __array_function__(
+        self, function: Any, _: Any, given: Sequence[Any], named: Mapping[str, Any]
+    ) -> Any:
+        """What NumPy asks where another function of it is called."""
+        return HOOKS.arrays.call(function, given, named)
+
+    def __getattr__(self, name: str) -> Any:
+        return HOOKS.arrays.attribute(self, name)
 
     # -- what an expression is not ---------------------------------------------------------
 
@@ -157,14 +223,6 @@ class Expression:
         raise wrong("`~` negates a comparison", "with parentheses: `~(i < 3)`")
 
     @public
-    def __matmul__(self, other: object) -> NoReturn:
-        raise wrong(
-            "an expression is one element, no matrix", "write the sum: `tadc.sum(k, a[i, k] * b[k, j])`"
-        )
-
-    __rmatmul__ = __matmul__
-
-    @public
     def __bool__(self) -> NoReturn:
         raise wrong("an expression is neither true nor false", "choose by `tadc.where(x > 0, …, …)`")
 
@@ -176,6 +234,39 @@ class Expression:
         )
 
     __int__ = __complex__ = __index__ = __float__
+
+
+class Expression(Operand):
+    """A number for each value of its indices, made by operators and by functions such as `tadc.exp`.
+
+    It is never a value of Python: it has no truth, no length, and cannot be iterated over.
+
+    >>> import tadc
+    >>> i, x = tadc.index("i"), tadc.argument("x", "f64", "N")
+    >>> 2 * x[i + 1] ** 2
+    <tadc.Expression 2 * x[i + 1]**2>
+    """
+
+    __slots__ = ("free", "is_form", "level", "parts", "pieces", "site")
+
+    def __init__(
+        self,
+        parts: tuple[str | Expression, ...],
+        level: int = ATOM,
+        *,
+        is_form: bool = False,
+        site: Site | None = None,
+        binds: Sequence[str] = (),
+    ) -> None:
+        """`is_form`: it is made of indices, sizes and integers alone. `binds` are the indices bound in it."""
+        self.parts = parts
+        self.level = level
+        self.is_form = is_form
+        self.site = site
+        inside = [part for part in parts if isinstance(part, Expression)]
+        self.free: frozenset[str] = frozenset().union(*(part.free for part in inside)).difference(binds)
+        #: How many pieces its text has: what is used twice counts twice.
+        self.pieces: int = min(len(parts) + sum(part.pieces for part in inside), _COUNTED)
 
     @public
     def __len__(self) -> NoReturn:
@@ -260,8 +351,21 @@ class Tensor(Expression):
         """What a sparse tensor stores, read as `a.at[e]`."""
         return Stored(self)
 
-    def __getitem__(self, indices: Any) -> Expression:
-        return self.element(indices, "[")
+    @property
+    def extents(self) -> tuple[Expression | None, ...]:
+        """The size of each dimension; None where it is told by what is read."""
+        return ()
+
+    @property
+    def is_array(self) -> bool:
+        """See Operand."""
+        return bool(self.extents)
+
+    def __getitem__(self, indices: Any) -> Any:
+        given = cast(tuple[Any, ...], indices) if isinstance(indices, tuple) else (indices,)
+        if given and (len(given) < len(self.extents) or not all(map(_is_place, given))):
+            return HOOKS.arrays.read(self, given)
+        return self.element(given, "[")
 
     def element(self, indices: Any, opening: str) -> Expression:
         """The read that begins with an opening bracket and what stands in front of its first index."""
@@ -271,11 +375,6 @@ class Tensor(Expression):
             return self
         parts: list[str | Expression] = [self, opening]
         for position, item in enumerate(given):
-            if isinstance(item, slice) or item is Ellipsis or item is None:
-                raise wrong(
-                    f"`{self.name}` is read element by element",
-                    f"an index stands for all elements of a dimension: `{self.name}[i]`",
-                )
             parts += [", "] * (position > 0) + [expression(item)]
         is_form = self.elements_are_forms and all(p.is_form for p in parts[2:] if isinstance(p, Expression))
         return Expression((*parts, "]"), site=site, is_form=is_form)
@@ -310,8 +409,25 @@ class Condition:
     __hash__ = object.__hash__
 
     #: Left, sign and right of each; `NOT` stands before the sign of one that does not hold.
-    def __init__(self, relations: Sequence[tuple[Expression, str, Expression]]) -> None:
-        self.relations: Sequence[tuple[Expression, str, Expression]] = tuple(relations)
+    def __init__(self, relations: Sequence[tuple[Any, str, Any]]) -> None:
+        self.relations: Sequence[tuple[Any, str, Any]] = tuple(relations)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether arrays are compared, element by element."""
+        return any(side.is_array for left, _, right in self.relations for side in (left, right))
+
+    @public
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+        """What NumPy asks where a function of elements is called."""
+        return HOOKS.arrays.call(ufunc.__name__, inputs, named)
+
+    @public
+    def __array_function__(
+        self, function: Any, _: Any, given: Sequence[Any], named: Mapping[str, Any]
+    ) -> Any:
+        """What NumPy asks where another function of it is called."""
+        return HOOKS.arrays.call(function, given, named)
 
     @public
     def __and__(self, other: Any) -> Condition:
@@ -360,10 +476,19 @@ class Condition:
         return f"<tadc.Condition {self}>"
 
 
+def _is_place(item: Any) -> bool:
+    """Whether an index is one element of a dimension, counted from its beginning."""
+    if isinstance(item, Operand):
+        return not item.is_array
+    return hasattr(item, "__index__") and not getattr(item, "shape", ()) and item >= 0
+
+
 def expression(value: Any) -> Expression:
     """An expression as it is, or a number as one. Raises UsageError (TAD0510) for what is neither."""
     if isinstance(value, Expression):
         return value
+    if isinstance(value, Operand):
+        return HOOKS.arrays.scalar(value)
     if isinstance(value, Condition):
         raise wrong("a comparison is no number", "`tadc.where(x > y, 1, 0)` is 1 where it holds")
     if getattr(value, "shape", ()):
@@ -412,8 +537,23 @@ def _binary(sign: str, left: Any, right: Any) -> Expression:
     return Expression((first, text, second), level, is_form=is_form, site=site)
 
 
-def _relation(sign: str, left: Expression, right: object) -> Condition:
-    return Condition(((left, sign, expression(right)),))
+def _negative(operand: Expression) -> Expression:
+    return Expression(("-", grouped(operand, ATOM)), NEGATE, is_form=operand.is_form, site=here())
+
+
+def _absolute(operand: Expression) -> Expression:
+    return Expression(("abs(", operand, ")"), site=here())
+
+
+def _relation(sign: str, left: Any, right: object) -> Condition:
+    return Condition(((_side(left), sign, _side(right)),))
+
+
+def _side(value: Any) -> Any:
+    """What is compared: an array, or an expression."""
+    if _is_numbers(value):
+        return HOOKS.arrays.whole(value)
+    return value if getattr(value, "is_array", False) else expression(value)
 
 
 def walk(whole: Expression) -> Iterator[tuple[Expression | None, str]]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from tadc.building.python_expressions import CHOICE, NOT, Condition, Expression, Index, expression
+from tadc.building.python_expressions import (
+    CHOICE,
+    NOT,
+    Condition,
+    Expression,
+    Index,
+    applied,
+    expression,
+)
 from tadc.building.python_lines import Site, here, wrong
 from tadc.building.tensors import Head, checked_head
 from tadc.caller.boundary import public
@@ -19,9 +27,12 @@ def _scalar(name: str, arity: int) -> Callable[..., Expression]:
     spoken = _RENAMED.get(name, name)
 
     def function(*operands: Any) -> Expression:
-        site = here()
         if len(operands) != arity:
             raise wrong(f"`tadc.{spoken}` takes {arity} expressions, not {len(operands)}")
+        return applied(of_elements, *operands, costs=True)
+
+    def of_elements(*operands: Any) -> Expression:
+        site = here()
         parts: list[str | Expression] = [f"{name}("]
         for position, operand in enumerate(operands):
             if not isinstance(operand, Expression) and getattr(operand, "shape", ()):
@@ -59,7 +70,7 @@ def sum(indices: Head, *rest: Any, where: Condition | None = None) -> Expression
     >>> tadc.define("s", [i], tadc.sum(k, 0, i, x[k]) + 0 * x[i])([1, 2, 3])
     array([1., 3., 6.])
     """
-    return _reduction("sum", indices, rest, where)
+    return reduction("sum", indices, rest, where)
 
 
 @public
@@ -71,7 +82,7 @@ def prod(indices: Head, *rest: Any, where: Condition | None = None) -> Expressio
     >>> float(tadc.define("p", [], tadc.prod(k, x[k]))([1, 2, 3]))
     6.0
     """
-    return _reduction("prod", indices, rest, where)
+    return reduction("prod", indices, rest, where)
 
 
 @public
@@ -83,7 +94,7 @@ def max(indices: Head, *rest: Any, where: Condition | None = None) -> Expression
     >>> float(tadc.define("m", [], tadc.max(k, x[k]))([1, 3, 2]))
     3.0
     """
-    return _reduction("max", indices, rest, where)
+    return reduction("max", indices, rest, where)
 
 
 @public
@@ -95,7 +106,7 @@ def min(indices: Head, *rest: Any, where: Condition | None = None) -> Expression
     >>> float(tadc.define("m", [], tadc.min(k, x[k]))([1, 3, 2]))
     1.0
     """
-    return _reduction("min", indices, rest, where)
+    return reduction("min", indices, rest, where)
 
 
 @public
@@ -107,7 +118,7 @@ def logsumexp(indices: Head, *rest: Any, where: Condition | None = None) -> Expr
     >>> float(tadc.define("m", [], tadc.logsumexp(k, x[k]))([0.0]))
     0.0
     """
-    return _reduction("logsumexp", indices, rest, where)
+    return reduction("logsumexp", indices, rest, where)
 
 
 @public
@@ -119,10 +130,11 @@ def norm(indices: Head, *rest: Any, where: Condition | None = None) -> Expressio
     >>> float(tadc.define("m", [], tadc.norm(k, x[k]))([3, 4]))
     5.0
     """
-    return _reduction("norm", indices, rest, where)
+    return reduction("norm", indices, rest, where)
 
 
-def _reduction(kind: str, indices: Any, rest: tuple[Any, ...], where: Any = None) -> Expression:
+def reduction(kind: str, indices: Any, rest: tuple[Any, ...], where: Any = None) -> Expression:
+    """A reduction by its name in the language: `indices`, then the body, with bounds in front or without."""
     assert kind in SPELLED_REDUCTIONS
     site = here()
     if not rest and isinstance(indices, Expression):
@@ -197,8 +209,11 @@ def where(condition: Condition, then: Any, otherwise: Any) -> Expression:
     >>> tadc.define("d", [i], tadc.where(i >= 1, x[i] - x[i - 1], 0))([1, 4, 9])
     array([0., 3., 5.])
     """
+    return applied(_where, _checked(condition, "where"), then, otherwise, chooses=True)
+
+
+def _where(found: Condition, then: Any, otherwise: Any) -> Expression:
     site = here()
-    found = _checked(condition, "where")
     first, second = expression(then), expression(otherwise)
     by_index = [r for r in found.relations if r[0].is_form and r[2].is_form]
     by_value = [r for r in found.relations if not (r[0].is_form and r[2].is_form)]
@@ -227,11 +242,14 @@ def select(condition: Condition, then: Any, otherwise: Any) -> Expression:
     >>> tadc.select(x[i] > 0, x[i], 0)
     <tadc.Expression select(x[i] > 0, x[i], 0)>
     """
-    site = here()
     found = _checked(condition, "select")
     if len(found.relations) > 1:
         raise wrong("`tadc.select` takes one comparison", "`tadc.where` takes several")
-    return _chosen(found.relations[0], expression(then), expression(otherwise), site)
+    return applied(_select, found, then, otherwise, chooses=True)
+
+
+def _select(found: Condition, then: Any, otherwise: Any) -> Expression:
+    return _chosen(found.relations[0], expression(then), expression(otherwise), here())
 
 
 def _chosen(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from types import CodeType
 
@@ -69,8 +72,24 @@ def _offset(source: Source, line: int, column: int) -> int:
     return source.start_of(line) + len(text)
 
 
+#: Where parts are said to stand that are made later than they were written.
+_STANDING: ContextVar[Site | None] = ContextVar("_STANDING", default=None)
+
+
+@contextmanager
+def standing_at(site: Site) -> Generator[None]:
+    """What is made within stands at a site."""
+    token = _STANDING.set(site)
+    try:
+        yield
+    finally:
+        _STANDING.reset(token)
+
+
 def here() -> Site:
     """The instruction at work outside of tadc."""
+    if (given := _STANDING.get()) is not None:
+        return given
     frame, _ = nearest_caller()
     # NumPy asks expressions about its functions.
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "numpy":

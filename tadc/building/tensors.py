@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, NoReturn, cast
 
-from tadc.building.python_expressions import Expression, Index, Size, Tensor, expression, moments
+from tadc.building.python_expressions import HOOKS, Expression, Index, Size, Tensor, expression, moments
 from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
 from tadc.frontend.dtypes import FLOATS, TYPE_PARAMETER, types_listed
@@ -43,7 +43,7 @@ class TensorType:
 class ArgumentTensor(Tensor):
     """An argument with its element type and shape; of a sparse one with the index arrays of its places."""
 
-    __slots__ = ("places", "shape", "type")
+    __slots__ = ("places", "sizes", "type")
 
     def __init__(
         self,
@@ -54,14 +54,19 @@ class ArgumentTensor(Tensor):
         places: tuple[IndexArray, ...] = (),
     ) -> None:
         super().__init__(name, site)
-        self.type, self.shape, self.places = type, shape, places
+        self.type, self.sizes, self.places = type, shape, places
+
+    @property
+    def extents(self) -> tuple[Expression, ...]:
+        """See Tensor."""
+        return self.sizes
 
     def __repr__(self) -> str:
         return f"<tadc.Argument {self.name}: {Expression(tuple(self.declared_type()))}>"
 
     def declared_type(self) -> list[str | Expression]:
         """The type as a declaration states it."""
-        return [self.type, *_listed("[", self.shape, "]"), *at_parts(self.places)]
+        return [self.type, *_listed("[", self.sizes, "]"), *at_parts(self.places)]
 
 
 class IndexArray(ArgumentTensor):
@@ -135,9 +140,17 @@ class DefinedTensor(Tensor):
         """A body that can be called is called with the tensor itself."""
         super().__init__(name, site)
         self.indices, self.scan, self.type, self.places = indices, scan, type, places
-        self.body = expression(self._called(body) if callable(body) else body)
+        value = self._called(body) if callable(body) else body
+        if getattr(value, "shape", ()):
+            self.indices, value = HOOKS.arrays.spread(self.indices, value)
+        self.body = expression(value)
         # What the body has defined stands before it.
         self.order = next(moments)
+
+    @property
+    def extents(self) -> tuple[Expression | None, ...]:
+        """See Tensor."""
+        return tuple(size for _, size in self.indices)
 
     def _called(self, body: Callable[..., Any]) -> Any:
         try:

@@ -75,7 +75,7 @@ def test_as_many_operands_as_there_are_letters() -> None:
     [
         ("ij,jk->iz", 9, "no operand has the index `z`"),
         ("ij,jk->ii", 9, "`i` stands twice"),
-        ("...i->i", 1, "no ellipsis"),
+        ("...i->i", 1, "is not known"),
         ("ij,j1", 5, "unexpected `1`"),
         ("ij->i->j", 6, "unexpected `-`"),
         ("ij->i,j", 6, "unexpected `,`"),
