@@ -263,7 +263,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 11_916,
+    "frontend": 11_920,
     "dialect": 3_521,
     "passes": 47_924,
     "passes/cpu": 1_620,
@@ -276,7 +276,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_027,
-    "tadc": 30_861,
+    "tadc": 33_652,
     "tadc/apps": 11_634,
 }
 
