@@ -50,7 +50,7 @@ def read(array: Any, key: tuple[Any, ...]) -> Any:
     if isinstance(array, Tensor) and all(_is_one(item) for item in items):
         places = [_place(item, size) for item, size in zip(items, whole.extents, strict=True)]
         return array.element(tuple(places), "[")
-    return _Reader(whole, items).view()
+    return _KeyReader(whole, items).view()
 
 
 def _is_one(item: Any) -> bool:
@@ -82,7 +82,7 @@ def _place(item: Any, size: SizeForm) -> Expression:
     return (size + number).expression if number < 0 else expression(number)
 
 
-class _Reader:
+class _KeyReader:
     """Where the elements of `array[key]` stand in the array."""
 
     def __init__(self, array: ArrayExpression, items: Sequence[Any]) -> None:

@@ -66,7 +66,7 @@ class _Rebinding:
     def value(self, value: Any) -> Any:
         """What stands for a value in the code of a kernel."""
         if isinstance(value, ModuleType):
-            return Library(value) if _is_library(value.__name__) else value
+            return StandIn(value) if _is_library(value.__name__) else value
         if isinstance(value, FunctionType) and _is_own(value):
             return self.function(value)
         if (
@@ -106,7 +106,7 @@ def _module_of(function: Any) -> str:
     )
 
 
-class Library:
+class StandIn:
     """A library in the code of a kernel."""
 
     def __init__(self, module: ModuleType) -> None:
@@ -115,7 +115,7 @@ class Library:
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._module, name)
         if isinstance(value, ModuleType):
-            return Library(value) if _is_library(value.__name__) else value
+            return StandIn(value) if _is_library(value.__name__) else value
         if callable(value) and not isinstance(value, type):
             return _standing_for(value, name, self._module.__name__)
         return value
