@@ -6,6 +6,7 @@ torch-mlir ships them (`torch_mlir`). Exports, each imported at its first use:
     ir, passmanager, rewrite   modules of the bindings
     ext, arith, func, …        modules of `dialects`; `gpu` and `llvm` cost 30 to 60 ms each
     llvm_translation           `translate_module_to_llvmir`, without the rest of `llvm`
+    stablehlo, torch_mlir      `register_dialect`, of dialects that torch-mlir brings; the second has passes
 
 `mlir.pyi` beside this file tells type checkers what is there; the bindings bring no types.
 """
@@ -23,7 +24,11 @@ _CORE = ("ir", "passmanager", "rewrite")
 _DIALECTS = ("affine arith builtin cf ext func gpu irdl linalg llvm math memref scf tensor ub vector").split()
 
 #: Extension modules that a module of `dialects` would import with much else.
-_EXTENSIONS = {"llvm_translation": "_mlir_libs._mlirDialectsLLVM"}
+_EXTENSIONS = {
+    "llvm_translation": "_mlir_libs._mlirDialectsLLVM",
+    "stablehlo": "_mlir_libs._stablehlo",
+    "torch_mlir": "_mlir_libs._torchMlir",
+}
 
 #: The dialects of new contexts. To load all that there are takes six times as long.
 _LOADED = "affine arith cf func gpu llvm math memref scf ub vector".split()

@@ -273,6 +273,8 @@ irdl: Any
 linalg: Any
 llvm: Any
 llvm_translation: Any
+stablehlo: Any
+torch_mlir: Any
 math: Any
 memref: Any
 scf: Any

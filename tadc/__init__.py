@@ -92,6 +92,8 @@ if TYPE_CHECKING:
     from tadc.certificates.certify import Certificates
     from tadc.embed import Pass, build, load_dialect, register_pass, run_passes, text
     from tadc.frontend.program import Program
+    from tadc.importing.jax_functions import from_jax
+    from tadc.importing.torch_modules import from_torch
     from tadc.native.export import export
 
 __version__ = VERSION
@@ -131,6 +133,8 @@ _HOMES = {
     "tadc.backend.runtime.kept_indices": ("Relation",),
     "tadc.api.reports": ("certificate", "statistics"),
     "tadc.analysis.structure": ("Structure",),
+    "tadc.importing.jax_functions": ("from_jax",),
+    "tadc.importing.torch_modules": ("from_torch",),
     "tadc.native.export": ("export",),
     "tadc.apps.uncertainty": ("Budget", "Result", "propagate"),
 }
@@ -186,6 +190,8 @@ __all__ = [
     "f32",
     "f64",
     "flat",
+    "from_jax",
+    "from_torch",
     "function",
     "get_num_threads",
     "grad",

@@ -1,0 +1,127 @@
+"""Arrays of constants: numbers, places, or arguments with a value."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from tadc.dialect import mlir
+from tadc.importing.elements import (
+    Float,
+    ImportedTensor,
+    Integer,
+    Scalar,
+    TensorElement,
+    Truth,
+    Value,
+    both,
+    chosen,
+    compared,
+)
+from tadc.importing.imported_arrays import ImportedArray
+from tadc.importing.index_forms import Element, IndexForm, number, of_atom
+from tadc.importing.linalg_reader import LinalgReader, constant_scalar
+
+#: So many numbers are written out as a choice; more are an argument.
+_FEW = 4
+
+
+def read_constant(reader: LinalgReader, op: Any) -> None:
+    """A constant of MLIR that is an array."""
+    result = op.results[0]
+    np: Any = import_module("numpy")
+    attribute = op.attributes["value"]
+    type = reader.element_type(result)
+    shape = reader.shape(result)
+    if getattr(attribute, "is_splat", False):
+        scalar = constant_scalar(attribute.get_splat_value().value, type)
+        reader.give(result, ImportedArray(shape, type, lambda _: scalar))
+        return
+    if "dense_resource" in str(attribute)[:200]:
+        attribute = getattr(mlir.ir, f"Dense{type.upper().replace('SI', 'I')}ResourceElementsAttr")(attribute)
+    values = np.array(attribute).reshape([s.number or 0 for s in shape])
+    give_constant(reader, result, values, type)
+
+
+def give_constant(reader: LinalgReader, result: Any, values: Any, type: str) -> None:
+    """Say that a value of MLIR is an array of NumPy's."""
+    shape = tuple(map(number, values.shape))
+    is_float = type in ("f16", "bf16", "f32", "f64")
+    linear = _linear(values)
+    if linear is not None and (not is_float):
+        start, steps = linear
+
+        def progression(at: tuple[IndexForm, ...]) -> Scalar:
+            total = number(start)
+            for form, step in zip(at, steps, strict=True):
+                total += form.scaled(step)
+            return Integer(total)
+
+        if type != "i1":
+            reader.give(result, ImportedArray(shape, type, progression))
+            return
+    if values.size <= _FEW or type == "i1":
+        at = _written_out(values, type)
+        if values.size <= _FEW or (values.ndim == 1 and values.size <= 4 * _FEW):
+            reader.give(result, ImportedArray(shape, type, at, weight=values.size))
+            return
+    reader.give(result, reader.constant_argument(values, type))
+
+
+def _linear(values: Any) -> tuple[int, list[int]] | None:
+    """First value and steps of integers that are a sum of multiples of their places."""
+    np: Any = import_module("numpy")
+    if values.dtype.kind not in "iu" or not values.size:
+        return None
+    start = int(values.flat[0])
+    steps: list[int] = []
+    guess = np.full(values.shape, start, dtype=np.int64)
+    for axis, size in enumerate(values.shape):
+        first = [0] * values.ndim
+        first[axis] = min(1, size - 1)
+        step = int(values[tuple(first)]) - start
+        steps.append(step)
+        line = [1] * values.ndim
+        line[axis] = size
+        guess += (np.arange(size) * step).reshape(line)
+    return (start, steps) if (guess == values).all() else None
+
+
+def _written_out(values: Any, type: str) -> Any:
+    """The elements of few constants, by conditions of their places."""
+    np: Any = import_module("numpy")
+
+    def at(where: tuple[IndexForm, ...]) -> Scalar:
+        found: Value | None = None
+        for place in reversed(list(np.ndindex(*values.shape))):
+            scalar = constant_scalar(values[place].item(), type)
+            here = (
+                chosen(scalar, Integer(number(1)), Integer(number(0)))
+                if isinstance(scalar, Truth)
+                else scalar
+            )
+            assert isinstance(here, Float | Integer)
+            if found is None:
+                found = here
+                continue
+            conditions = [
+                compared("=", Integer(f), Integer(number(i))) for f, i in zip(where, place, strict=True)
+            ]
+            found = chosen(both(*conditions), here, found)
+        return found if found is not None else Float(0.0)
+
+    return at
+
+
+def argument_array(tensor: ImportedTensor, type: str) -> ImportedArray:
+    """An argument as an array."""
+    positions = range(len(tensor.shape))
+
+    def at(where: tuple[IndexForm, ...]) -> Scalar:
+        forms = tuple(where[i] for i in positions)
+        if tensor.is_index:
+            element = Integer(of_atom(Element(tensor.name, forms, tensor.below)))
+            return compared("=", element, Integer(number(1))) if type == "i1" else element
+        return TensorElement(tensor, forms)
+
+    return ImportedArray(tensor.shape, type, at, is_stored=True)

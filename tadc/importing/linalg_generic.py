@@ -1,0 +1,360 @@
+"""`linalg.generic` and what is like it: elements that are computed of others, and reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tadc.dialect import mlir
+from tadc.importing.elements import (
+    ALWAYS,
+    Chosen,
+    Float,
+    Integer,
+    Reduced,
+    Scalar,
+    Value,
+    applied,
+    as_value,
+    both,
+    chosen,
+)
+from tadc.importing.imported_arrays import ImportedArray, forms_at, view
+from tadc.importing.index_forms import Counter, IndexForm, divided, number, product, remainder
+from tadc.importing.linalg_reader import LinalgReader, translation
+from tadc.importing.refusals import refuse
+from tadc.importing.scalar_operations import ELEMENTWISE
+
+#: What a reduction computes, by the operation that takes an element in.
+_KINDS = {
+    "arith.addf": "sum",
+    "arith.addi": "sum",
+    "arith.mulf": "prod",
+    "arith.muli": "prod",
+    "arith.maximumf": "max",
+    "arith.maxnumf": "max",
+    "arith.maxsi": "max",
+    "arith.maxui": "max",
+    "arith.minimumf": "min",
+    "arith.minnumf": "min",
+    "arith.minsi": "min",
+    "arith.minui": "min",
+    "arith.ori": "max",
+    "arith.andi": "min",
+    "stablehlo.add": "sum",
+    "stablehlo.multiply": "prod",
+    "stablehlo.maximum": "max",
+    "stablehlo.minimum": "min",
+    "stablehlo.or": "max",
+    "stablehlo.and": "min",
+}
+_JOINS = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
+_GREATEST = 1e30
+
+
+@translation("linalg.generic")
+def read_generic(reader: LinalgReader, op: Any) -> None:
+    """A `linalg.generic`."""
+    _Generic(reader, op).read()
+
+
+class _Generic:
+    """One operation: its loops, its operands with their maps, and its body."""
+
+    def __init__(self, reader: LinalgReader, op: Any) -> None:
+        self.reader, self.op = reader, op
+        self.maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
+        kinds = [str(kind) for kind in op.attributes["iterator_types"]]
+        self.is_reduction = ["reduction" in kind for kind in kinds]
+        self.block = op.regions[0].blocks[0]
+        self.arguments = list(self.block.arguments)
+        self.operands = list(op.operands)
+        self.inputs = len(self.operands) - len(op.results)
+        self.sizes = self._sizes(len(kinds))
+
+    def _sizes(self, loops: int) -> list[IndexForm]:
+        """The size of each loop, as a dimension of an operand that it alone reads tells it."""
+        sizes: list[IndexForm | None] = [None] * loops
+        for operand, map in zip(self.operands, self.maps, strict=True):
+            if not self.reader.is_array(operand):
+                continue
+            shape = self.reader.array(operand).shape
+            for result, size in zip(map.results, shape, strict=True):
+                if isinstance(result, mlir.ir.AffineDimExpr):
+                    position: int = result.position
+                    known: IndexForm | None = sizes[position]
+                    if known is None or known.number is None:
+                        sizes[position] = size
+        found = [size for size in sizes if size is not None]
+        if len(found) < loops:
+            refuse("a loop whose length nothing tells", self.reader.place(self.op))
+        return found
+
+    def read(self) -> None:
+        """Say what each result is."""
+        terminator = list(self.block.operations)[-1].operation
+        yields = list(terminator.operands)
+        if not any(self.is_reduction) and self._is_view(yields):
+            return
+        self._settle_operands()
+        for number_, (result, yielded) in enumerate(zip(self.op.results, yields, strict=True)):
+            if any(self.is_reduction):
+                self._reduction(number_, result, yielded)
+            else:
+                self._elementwise(number_, result, yielded)
+
+    def _is_view(self, yields: list[Any]) -> bool:
+        """Make a copy or a broadcast, with all its dimensions in any order, a view."""
+        if len(yields) != 1 or yields[0] not in self.arguments[: self.inputs]:
+            return False
+        position = self.arguments.index(yields[0])
+        operand = self.operands[position]
+        if not self.reader.is_array(operand):
+            return False
+        result = self.op.results[0]
+        source = self.reader.settled(operand, wider=self._is_wider(position))
+        shape = self._result_shape(0)
+
+        def where(at: tuple[IndexForm, ...]) -> list[IndexForm]:
+            return self._at(position, self._dims(0, at))
+
+        self.reader.give(result, view(source, shape, where, self.reader.place(self.op)))
+        return True
+
+    def _result_shape(self, number_: int) -> tuple[IndexForm, ...]:
+        map = self.maps[self.inputs + number_]
+        dims = {i: size for i, size in enumerate(self.sizes)}
+        return tuple(
+            dims[r.position] if isinstance(r, mlir.ir.AffineDimExpr) else number(1) for r in map.results
+        )
+
+    def _is_wider(self, position: int) -> bool:
+        """Whether elements of an operand are read several times."""
+        map = self.maps[position]
+        alone = {r.position for r in map.results if isinstance(r, mlir.ir.AffineDimExpr)}
+        return any(size.number != 1 and d not in alone for d, size in enumerate(self.sizes))
+
+    def _settle_operands(self) -> None:
+        reducing = any(self.is_reduction)
+        for position, operand in enumerate(self.operands[: self.inputs]):
+            if self.reader.is_array(operand) and list(self.arguments[position].uses):
+                self.reader.settled(operand, wider=self._is_wider(position), reducing=reducing)
+        for inner in inner_operations(self.block):
+            if inner.name == "tensor.extract":
+                self.reader.settled(inner.operands[0], wider=True)
+
+    def _dims(self, number_: int, at: Sequence[IndexForm]) -> dict[int, IndexForm]:
+        """The loops of the result's dimensions at index expressions."""
+        found: dict[int, IndexForm] = {}
+        for result, form in zip(self.maps[self.inputs + number_].results, at, strict=True):
+            if isinstance(result, mlir.ir.AffineDimExpr):
+                found[result.position] = form
+        for dim, size in enumerate(self.sizes):
+            if dim not in found and size.number == 1:
+                found[dim] = number(0)
+        return found
+
+    def _at(self, position: int, dims: dict[int, IndexForm]) -> list[IndexForm]:
+        map = self.maps[position]
+        return [affine_form(result, dims) for result in map.results]
+
+    def _body(self, dims: dict[int, IndexForm], skipped: Sequence[Any] = ()) -> dict[Any, Scalar]:
+        """What the body's arguments and indices are at values of the loops."""
+        known: dict[Any, Scalar] = _LazyArguments(self, dims, skipped)
+        return known
+
+    def _elementwise(self, number_: int, result: Any, yielded: Any) -> None:
+        def at(where: tuple[IndexForm, ...]) -> Scalar:
+            return self.reader.scalar(yielded, self._body(self._dims(number_, where)))
+
+        kind = yielded.owner.name if hasattr(yielded.owner, "name") else ""
+        self.reader.computed(result, self._result_shape(number_), at, kind, self.reader.place(self.op))
+
+    def _reduction(self, number_: int, result: Any, yielded: Any) -> None:
+        argument = self.arguments[self.inputs + number_]
+        terms = _terms(yielded, argument)
+        if terms is None:
+            place, reader = self.reader.place(self.op), self.reader
+
+            def refused(_: tuple[IndexForm, ...]) -> Scalar:
+                refuse(
+                    "the place of a largest or smallest element, or another unusual reduction",
+                    place,
+                    "compute it outside and give what it results in as an argument",
+                )
+
+            shape = self._result_shape(number_)
+            made = ImportedArray(shape, reader.element_type(result), refused, place)
+            reader.give(result, made)
+            return
+        kind, parts = terms
+        loops = [d for d, is_reduction in enumerate(self.is_reduction) if is_reduction]
+        initial = self.reader.settled(self.operands[self.inputs + number_], wider=False, reducing=True)
+
+        def at(where: tuple[IndexForm, ...]) -> Scalar:
+            dims = self._dims(number_, where)
+            counters = tuple(Counter(self.sizes[d]) for d in loops)
+            dims.update(zip(loops, forms_at(counters), strict=True))
+            known = self._body(dims, (argument,))
+            total: Value | None = None
+            for part in parts:
+                value = as_value(self.reader.scalar(part, known))
+                total = value if total is None else applied(_JOINS[kind], total, value)
+            assert total is not None
+            made = reduced(kind, counters, ALWAYS, total)
+            return joined(kind, as_value(initial.at(where)), made)
+
+        self.reader.computed(result, self._result_shape(number_), at, kind, self.reader.place(self.op))
+
+
+def inner_operations(block: Any) -> Iterator[Any]:
+    """The operations of a block and of blocks inside."""
+    for view_ in block.operations:
+        op = view_.operation
+        yield op
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from inner_operations(inner)
+
+
+class _LazyArguments(dict[Any, Scalar]):
+    """What stands in a body; the arguments are read as they are asked for."""
+
+    def __init__(self, generic: _Generic, dims: dict[int, IndexForm], skipped: Sequence[Any]) -> None:
+        super().__init__({("index", d): Integer(form) for d, form in dims.items()})
+        self.generic, self.dims = generic, dims
+        self.positions = {a: p for p, a in enumerate(generic.arguments) if a not in skipped}
+
+    def __contains__(self, key: Any) -> bool:
+        return super().__contains__(key) or key in self.positions
+
+    def __missing__(self, key: Any) -> Scalar:
+        position = self.positions[key]
+        operand = self.generic.operands[position]
+        reader = self.generic.reader
+        if reader.is_array(operand):
+            array = reader.array(operand)
+            found = array.at(tuple(self.generic._at(position, self.dims)))  # pyright: ignore[reportPrivateUsage]
+        else:
+            found = reader.scalar(operand)
+        self[key] = found
+        return found
+
+
+def _terms(yielded: Any, argument: Any) -> tuple[str, list[Any]] | None:
+    """The reduction that a body makes, and what it takes in; None for what is none."""
+    op = yielded.owner
+    if not hasattr(op, "operands") or not hasattr(op, "name"):
+        return None
+    kind = _KINDS.get(op.name)
+    if kind is None:
+        return None
+    left, right = list(op.operands)[:2]
+    for one, other in ((left, right), (right, left)):
+        if one == argument:
+            return kind, [other]
+    for one, other in ((left, right), (right, left)):
+        inner = _terms(one, argument)
+        if inner is not None and inner[0] == kind:
+            return kind, [*inner[1], other]
+    return None
+
+
+def reduced(kind: str, counters: tuple[Counter, ...], where: Any, body: Value) -> Value:
+    """A reduction; over nothing but single values it is the body."""
+    left = tuple(counter for counter in counters if counter.size.number != 1)
+    if not left:
+        return body if where == ALWAYS else chosen(where, body, Float(0.0))
+    if kind == "sum" and isinstance(body, Chosen) and body.other in (Float(0.0), Integer(number(0))):
+        # A summand that is 0 elsewhere is summed where it is not.
+        return (
+            reduced(kind, left, both(where, body.condition), body.then)
+            if _is_guard(body)
+            else Reduced(kind, left, where, body)
+        )
+    if isinstance(body, Reduced) and body.kind == kind:
+        return Reduced(kind, (*left, *body.counters), both(where, body.where), body.body)
+    return Reduced(kind, left, where, body)
+
+
+def _is_guard(choice: Chosen) -> bool:
+    from tadc.importing.elements import AllOf, Compared
+
+    condition = choice.condition
+    parts = condition.parts if isinstance(condition, AllOf) else (condition,)
+    return all(isinstance(p, Compared) and p.is_of_indices for p in parts)
+
+
+def joined(kind: str, initial: Value, made: Value) -> Value:
+    """What a reduction begins with and what it makes, without what is neutral."""
+    value = initial.value if isinstance(initial, Float) else None
+    if isinstance(initial, Integer) and initial.form.number is not None:
+        value = float(initial.form.number)
+    neutral = {"sum": value == 0, "prod": value == 1}.get(kind)
+    if kind == "max":
+        neutral = (value is not None and value < -_GREATEST) or _is_bit(initial, made, 0)
+    if kind == "min":
+        neutral = (value is not None and value > _GREATEST) or _is_bit(initial, made, 1)
+    if value is not None and abs(value) >= 2**31 - 1 and kind in ("max", "min"):
+        neutral = (value < 0) == (kind == "max")
+    return made if neutral else applied(_JOINS[kind], initial, made)
+
+
+def _is_bit(initial: Value, made: Value, value: int) -> bool:
+    """Whether all that is reduced is 0 or 1, and the first value says nothing."""
+    body = made.body if isinstance(made, Reduced) else made
+    bits = (Integer(number(0)), Integer(number(1)))
+    is_bits = isinstance(body, Chosen) and body.then in bits and body.other in bits
+    return is_bits and initial == Integer(number(value))
+
+
+def affine_form(expression: Any, dims: dict[int, IndexForm]) -> IndexForm:
+    """An affine expression of MLIR at values of its dimensions."""
+    ir = mlir.ir
+    if isinstance(expression, ir.AffineDimExpr):
+        return dims[expression.position]
+    if isinstance(expression, ir.AffineConstantExpr):
+        return number(expression.value)
+    binary = expression
+    left, right = affine_form(binary.lhs, dims), affine_form(binary.rhs, dims)
+    if isinstance(expression, ir.AffineAddExpr):
+        return left + right
+    if isinstance(expression, ir.AffineMulExpr):
+        found = product(left, right)
+    elif isinstance(expression, ir.AffineModExpr):
+        found = remainder(left, right)
+    elif isinstance(expression, ir.AffineFloorDivExpr):
+        found = divided(left, right)
+    else:
+        found = divided(left + right.plus(-1), right)
+    assert found is not None
+    return found
+
+
+@translation("elementwise", *ELEMENTWISE)
+def read_elementwise(reader: LinalgReader, op: Any) -> None:
+    """An operation on whole arrays, element by element."""
+    if op.name == "arith.constant":
+        from tadc.importing.constant_arrays import read_constant
+
+        read_constant(reader, op)
+        return
+    arrays = [reader.settled(operand, wider=False) for operand in op.operands]
+
+    def at(where: tuple[IndexForm, ...]) -> Scalar:
+        operands = [array.at(where) for array in arrays]
+        made = ELEMENTWISE.get(op.name)
+        return made(*operands) if made else reader.operation(op, operands)
+
+    reader.computed(op.results[0], arrays[0].shape, at, op.name)
+
+
+@translation("linalg.fill")
+def read_fill(reader: LinalgReader, op: Any) -> None:
+    """A constant array."""
+    source, target = op.operands
+
+    def at(_: tuple[IndexForm, ...]) -> Scalar:
+        return reader.array(source).at(()) if reader.is_array(source) else reader.scalar(source)
+
+    reader.computed(op.results[0], reader.array(target).shape, at)

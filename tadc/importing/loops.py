@@ -1,0 +1,340 @@
+"""Loops with a counter, as recurrences, and choices between branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tadc.importing.elements import (
+    Compared,
+    Condition,
+    ImportedTensor,
+    Integer,
+    Scalar,
+    TensorElement,
+    Value,
+    as_condition,
+    as_value,
+    both,
+    chosen,
+    compared,
+    with_atoms,
+)
+from tadc.importing.imported_arrays import ImportedArray, counters_of, forms_at
+from tadc.importing.index_forms import Atom, Counter, IndexForm, divided, is_never_negative, number, of_atom
+from tadc.importing.linalg_reader import LinalgReader, translation
+from tadc.importing.refusals import refuse
+
+
+@translation("stablehlo.while", "scf.while")
+def read_while(reader: LinalgReader, op: Any) -> None:
+    """A loop: as many steps as a counter says."""
+    _Loop(reader, op).read()
+
+
+class _Loop:
+    """A loop: what it carries from step to step, and which of that is the counter."""
+
+    def __init__(self, reader: LinalgReader, op: Any) -> None:
+        self.reader, self.op, self.place = reader, op, reader.place(op)
+        self.condition, self.body = (region.blocks[0] for region in op.regions)
+        self.carried = list(self.body.arguments)
+        self.yields = list(_terminator(self.body).operands)
+        self.initial = [reader.settled(operand, wider=True, reducing=True) for operand in op.operands]
+
+    def read(self) -> None:
+        """Read the loop, and say what its results are."""
+        reader = self.reader
+        steps = self._steps()
+        time = Counter(steps)
+        now = of_atom(time)
+        self.time = time
+        for index, (argument, yielded) in enumerate(zip(self.carried, self.yields, strict=True)):
+            if index in self.counters:
+                start, step = self.counters[index]
+                self._give_number(argument, index, start + now.scaled(step))
+            elif yielded == argument:
+                reader.give(argument, self.initial[index])
+        stacked = [i for i in range(len(self.carried)) if self._is_stacked(i)]
+        fixed = {*self.counters, *stacked}
+        states = [i for i in range(len(self.carried)) if i not in fixed and self.yields[i] != self.carried[i]]
+        tensor = self._states(states, steps) if states else None
+        reader.loops.append(time)
+        for operation in self.body.operations:
+            if not self._writes_stack(operation.operation, stacked):
+                reader.read(operation.operation)
+        if tensor is not None:
+            self._define(tensor, states, time, steps)
+        reader.loops.pop()
+        self._results(stacked, states, tensor, steps)
+
+    def _give_number(self, value: Any, index: int, form: IndexForm) -> None:
+        """Say that a carried integer is an index expression."""
+        scalar: Scalar = Integer(form)
+        self.reader.give(value, ImportedArray((), self.initial[index].type, lambda _: scalar))
+
+    def _steps(self) -> IndexForm:
+        """How many steps there are. Notes which carried integers count, from where and by how much."""
+        self.counters: dict[int, tuple[IndexForm, int]] = {}
+        for position, initial in enumerate(self.initial):
+            step = self._step(position)
+            start = as_value(initial.at(())) if not initial.shape else None
+            if step is not None and isinstance(start, Integer):
+                self.counters[position] = start.form, step
+        now = Counter(number(2**40))
+        for index, argument in enumerate(self.condition.arguments):
+            if index in self.counters:
+                start, step = self.counters[index]
+                self._give_number(argument, index, start + of_atom(now).scaled(step))
+            else:
+                self.reader.give(argument, self.initial[index])
+        terminator = self.reader.read_block(self.condition)
+        tested = terminator.operands[0]
+        reader = self.reader
+        test = reader.array(tested).at(()) if reader.is_array(tested) else reader.scalar(tested)
+        steps = _steps(as_condition(test), now)
+        if steps is not None:
+            return steps
+        refuse(
+            "a loop whose number of steps depends on values cannot be imported",
+            self.place,
+            "give it a fixed number of steps: `lax.fori_loop(0, 20, …)`, `lax.scan`",
+        )
+
+    def _step(self, position: int) -> int | None:
+        """By how much a carried integer grows in each step, if it does."""
+        if self.carried[position].type != self.yields[position].type or self.initial[position].shape:
+            return None
+        if self.initial[position].is_float:
+            return None
+        probe = Counter(number(2**40))
+        old = Integer(of_atom(probe))
+        made = _evaluated(self.reader, self.yields[position], self.carried[position], old)
+        if not isinstance(made, Integer):
+            return None
+        step = (made.form - of_atom(probe)).number
+        return step if step else None
+
+    def _is_stacked(self, position: int) -> bool:
+        """Whether a carried array is written to, slice by slice, and never read."""
+        yielded, argument = self.yields[position], self.carried[position]
+        op = yielded.owner
+        if getattr(op, "name", "") not in ("tensor.insert_slice",):
+            op = getattr(op, "operation", op)
+        return (
+            getattr(op, "name", "") == "tensor.insert_slice"
+            and op.operands[1] == argument
+            and sum(1 for _ in argument.uses) == 1
+        )
+
+    def _writes_stack(self, op: Any, stacked: Sequence[int]) -> bool:
+        return op.name == "tensor.insert_slice" and any(op.results[0] == self.yields[i] for i in stacked)
+
+    def _states(self, states: Sequence[int], steps: IndexForm) -> ImportedTensor:
+        """The recurrence that has all states; with an index that says which, where there are several."""
+        reader = self.reader
+        shapes = [self.initial[i].shape for i in states]
+        rank = max(map(len, shapes))
+        self.frames = [(number(1),) * (rank - len(shape)) + shape for shape in shapes]
+        frame: list[IndexForm] = []
+        for sizes in zip(*self.frames, strict=True):
+            best = sizes[0]
+            for size in sizes[1:]:
+                best = size if is_never_negative(size - best) else best
+            frame.append(best)
+        kinds = [self.initial[i].type for i in states if self.initial[i].is_float]
+        type = max(kinds, key=lambda t: (t == "f64", t == "f32"), default="f64")
+        self.frame = tuple(frame)
+        self.several = len(states) > 1
+        shape = (steps.plus(1), *([number(len(states))] if self.several else []), *self.frame)
+        kept = tuple(size for size in shape if size.number != 1)
+        tensor = ImportedTensor("", type, kept, self.place, wish="state", states_type=True)
+        reader.open.add(tensor)
+        now = of_atom(self.time)
+        for which, position in enumerate(states):
+            array = self._state_array(tensor, which, position, now)
+            reader.give(self.carried[position], array)
+        return tensor
+
+    def _state_array(
+        self, tensor: ImportedTensor, which: int, position: int, when: IndexForm
+    ) -> ImportedArray:
+        """A state at a step."""
+        initial = self.initial[position]
+
+        def at(where: tuple[IndexForm, ...]) -> Scalar:
+            places = (number(0),) * (len(self.frame) - len(where)) + where
+            at_frame = [form for form, size in zip(places, self.frame, strict=True) if size.number != 1]
+            return TensorElement(tensor, (when, *([number(which)] if self.several else []), *at_frame))
+
+        return ImportedArray(initial.shape, initial.type, at, self.place, is_stored=True)
+
+    def _define(self, tensor: ImportedTensor, states: Sequence[int], time: Counter, steps: IndexForm) -> None:
+        """The recurrence: at the start what was there before the loop, then what a step makes."""
+        reader = self.reader
+        clock = Counter(steps.plus(1))
+        before = of_atom(clock).plus(-1)
+
+        def earlier(atom: Atom) -> IndexForm | None:
+            return before if atom is time else None
+
+        selector = Counter(number(len(states)))
+        counters = counters_of(self.frame)
+        where = forms_at(counters)
+        bodies: list[Value] = []
+        for which, position in enumerate(states):
+            rank = len(self.initial[position].shape)
+            inner = where[len(where) - rank :] if rank else ()
+            inside: list[Condition] = []
+            for form, size, full in zip(where, self.frames[which], self.frame, strict=True):
+                if size != full:
+                    inside.append(compared("<", Integer(form), Integer(size)))
+            first = self.initial[position].read(inner)
+            then = as_value(with_atoms(reader.array(self.yields[position]).read(inner), earlier))
+            whole = chosen(compared("=", Integer(of_atom(clock)), Integer(number(0))), first, then)
+            bodies.append(chosen(both(*inside), whole, Integer(number(0))))
+        body = bodies[-1]
+        for which in range(len(states) - 2, -1, -1):
+            is_this = compared("=", Integer(of_atom(selector)), Integer(number(which)))
+            body = chosen(is_this, bodies[which], body)
+        kept = tuple(c for c in counters if c.size.number != 1)
+        tensor.counters = (clock, *([selector] if self.several else []), *kept)
+        tensor.body, tensor.order = body, of_atom(clock)
+        reader.open.discard(tensor)
+        reader.tensors.append(tensor)
+        for which, position in enumerate(states):
+            following = self._state_array(tensor, which, position, of_atom(time).plus(1))
+            made = reader.array(self.yields[position])
+            made.at, made.is_stored, made.weight, made.reduces = following.at, True, 0, False
+
+    def _results(
+        self,
+        stacked: Sequence[int],
+        states: Sequence[int],
+        tensor: ImportedTensor | None,
+        steps: IndexForm,
+    ) -> None:
+        reader = self.reader
+        for index, result in enumerate(self.op.results):
+            initial = self.initial[index]
+            if index in self.counters:
+                start, step = self.counters[index]
+                self._give_number(result, index, start + steps.scaled(step))
+            elif index in stacked:
+                self._give_stack(index, result, steps)
+            elif index in states:
+                assert tensor is not None
+                reader.give(result, self._state_array(tensor, states.index(index), index, steps))
+            else:
+                reader.give(result, initial)
+
+    def _give_stack(self, index: int, result: Any, steps: IndexForm) -> None:
+        """An array of which each step writes a slice."""
+        reader, op = self.reader, _operation(self.yields[index])
+        from tadc.importing.tensor_views import slice_places
+
+        source = reader.array(op.operands[0])
+        time, initial = self.time, self.initial[index]
+        offsets, kept, sizes = slice_places(reader, op, source.shape)
+        along = [d for d, offset in enumerate(offsets) if any(atom is time for atom, _ in offset.terms)]
+        if len(along) != 1 or sizes[along[0]].number != 1:
+            refuse("a loop that writes to an array in an unusual way", self.place)
+        dimension = along[0]
+        times = dict(offsets[dimension].terms)[time]
+        base = offsets[dimension] - of_atom(time).scaled(times)
+
+        def at(where: tuple[IndexForm, ...]) -> Scalar:
+            gap = (where[dimension] - base).scaled(1 if times > 0 else -1)
+            step = divided(gap, number(abs(times)))
+            assert step is not None
+            inner = [where[d] - offsets[d] if d != dimension else number(0) for d in kept]
+
+            def at_step(atom: Atom) -> IndexForm | None:
+                return step if atom is time else None
+
+            written = as_value(with_atoms(source.read(inner), at_step))
+            inside = [
+                compared("<=", Integer(number(0)), Integer(step)),
+                compared("<", Integer(step), Integer(steps)),
+            ]
+            return chosen(both(*inside), written, initial.read(where))
+
+        reader.computed(result, initial.shape, at, "", self.place)
+
+
+def _steps(holds: Condition, counter: Counter) -> IndexForm | None:
+    """How many steps a loop makes whose condition compares its counter with something fixed."""
+    if not isinstance(holds, Compared) or not holds.is_of_indices:
+        return None
+    assert isinstance(holds.left, Integer)
+    assert isinstance(holds.right, Integer)
+    gap = holds.right.form - holds.left.form
+    if holds.relation == "<":
+        gap = gap.plus(-1)
+    elif holds.relation != "<=":
+        return None
+    times = dict(gap.terms).get(counter)
+    if times is None or times >= 0:
+        return None
+    rest = gap - of_atom(counter).scaled(times)
+    most = divided(rest, number(-times))
+    return None if most is None else most.plus(1)
+
+
+def _evaluated(reader: LinalgReader, value: Any, argument: Any, given: Value) -> Value | None:
+    """What a scalar array of a body is where an argument has a value; None where it needs others."""
+    op = _operation(value)
+    if op is None:
+        return given if value == argument else None
+    if op.name == "linalg.generic" and not list(op.operands[0].type.shape if op.operands else []):
+        block = op.regions[0].blocks[0]
+        known: dict[Any, Scalar] = {}
+        for inner, operand in zip(block.arguments, op.operands, strict=True):
+            if _operation(operand) is not None and _operation(operand).name == "tensor.empty":
+                continue
+            found = _evaluated(reader, operand, argument, given)
+            if found is None:
+                return None
+            known[inner] = found
+        yielded = _terminator(block).operands[0]
+        return as_value(reader.scalar(yielded, known))
+    if op.name == "arith.constant":
+        reader.read(op)
+        return as_value(reader.array(value).at(()))
+    return None
+
+
+def _operation(value: Any) -> Any:
+    owner = value.owner
+    if hasattr(owner, "operation") and hasattr(owner, "operands"):
+        return owner.operation
+    return owner if hasattr(owner, "operands") else None
+
+
+def _terminator(block: Any) -> Any:
+    return list(block.operations)[-1].operation
+
+
+@translation("stablehlo.case", "stablehlo.if", "scf.if")
+def read_case(reader: LinalgReader, op: Any) -> None:
+    """A choice between branches: both are computed, element by element where the branch is taken."""
+    test = op.operands[0]
+    yields: list[list[Any]] = []
+    for region in op.regions:
+        terminator = reader.read_block(region.blocks[0])
+        yields.append(list(terminator.operands))
+    scalar = reader.array(test).at(()) if reader.is_array(test) else reader.scalar(test)
+    for position, result in enumerate(op.results):
+        branches = [reader.settled(values[position], wider=False) for values in yields]
+
+        def at(where: tuple[IndexForm, ...], branches: list[ImportedArray] = branches) -> Scalar:
+            if op.name != "stablehlo.case":
+                return chosen(as_condition(scalar), branches[0].read(where), branches[1].read(where))
+            found = branches[-1].read(where)
+            for number_ in range(len(branches) - 2, -1, -1):
+                relation = "<=" if number_ == 0 else "="
+                is_this = compared(relation, as_value(scalar), Integer(number(number_)))
+                found = chosen(is_this, branches[number_].read(where), found)
+            return found
+
+        reader.computed(result, branches[0].shape, at)

@@ -1,0 +1,279 @@
+"""Modules and functions of PyTorch."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from importlib import import_module
+from typing import Any, cast
+
+from tadc.caller.boundary import UsageError, public, usage
+from tadc.dialect import mlir
+from tadc.importing.imported_function import ImportedFunction, imported_function
+from tadc.importing.index_forms import IndexForm, SizeSymbol, number, of_atom
+from tadc.importing.linalg_modules import NamedValue, legal_names, lowered, module_context, program_of
+from tadc.importing.refusals import refuse, refuse_operation
+from tadc.importing.source_places import SourcePlace, place_of
+
+#: From torch-mlir's importer of graphs to `linalg`.
+_TO_BACKEND = (
+    "builtin.module(func.func(torch-match-quantized-custom-ops),torchdynamo-export-to-torch-backend-pipeline)"
+)
+_TO_LINALG = "builtin.module(torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true})"
+
+
+@public
+def from_torch(
+    f: Callable[..., Any], /, *args: Any, dynamic_shapes: Any = None, buffers: bool = False
+) -> ImportedFunction:
+    """The function that `torch.export` makes of a module, or of a function of tensors.
+
+    `args` are tensors like those of a call, or trees of them; what is no tensor is a constant. Parameters and
+    buffers are arguments with their names, `conv1_weight`, which a call by position takes from the module.
+    With `buffers` the new values of buffers that the module writes to are results too, behind its own.
+    `dynamic_shapes` is that of `torch.export`: dimensions that are named there are sizes of the program.
+
+    >>> import tadc, torch
+    >>> f = tadc.from_torch(torch.nn.Linear(3, 2), torch.ones(5, 3))
+    >>> f
+    <tadc.ImportedFunction (weight: f32[2, 3], bias: f32[2], input: f32[5, 3]) -> (linear: f32[5, 2])>
+
+    Raises UsageError (TAD0513) for what the language has not, at the line of the operation.
+    """
+    torch: Any = import_module("torch")
+
+    if not callable(f):
+        raise usage(f"a module or function of PyTorch is imported, not {type(f).__name__}")
+    module = f if isinstance(f, torch.nn.Module) else _as_module(f)
+    name, place = _name_and_place(f)
+    try:
+        exported = torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=False)
+    except UsageError:
+        raise
+    except Exception as error:
+        refuse(
+            f"PyTorch cannot export `{name}`: {_first_line(error)}",
+            _user_place(error) or place,
+            "control flow by values of tensors, side effects, and all that `torch.export` does not take",
+        )
+    return function_of_exported(exported, name, place, args, buffers)
+
+
+def function_of_exported(
+    exported: Any, name: str, place: SourcePlace | None, args: Sequence[Any] | None, buffers: bool = False
+) -> ImportedFunction:
+    """The function of a `torch.export.ExportedProgram`."""
+    torch: Any = import_module("torch")
+    pytree: Any = import_module("torch.utils._pytree")
+
+    values = {**exported.state_dict, **exported.constants}
+    signature = exported.graph_signature
+    spec_of = {s.arg.name: s for s in signature.input_specs}
+    program_ = _decomposed(exported)
+    graph = program_.graph
+    kinds = [s.kind.name for s in program_.graph_signature.output_specs]
+    targets = [s.target for s in program_.graph_signature.output_specs]
+    output = next(node for node in reversed(graph.nodes) if node.op == "output")
+    wanted = [
+        (node, kind, target)
+        for node, kind, target in zip(output.args[0], kinds, targets, strict=True)
+        if kind == "USER_OUTPUT"
+        or (buffers and kind == "BUFFER_MUTATION" and node.meta["val"].is_floating_point())
+    ]
+    output.args = (tuple(node for node, _, _ in wanted),)
+    graph.eliminate_dead_code()
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    for node in list(placeholders):
+        if not isinstance(node.meta.get("val"), torch.Tensor):
+            if node.users:
+                refuse("a size or number as an argument cannot be imported", place, "give it as a constant")
+            graph.erase_node(node)
+            placeholders.remove(node)
+    wishes = [_wish(spec_of, node) for node in placeholders]
+    names = legal_names(wishes)
+    user = [node.name for node in placeholders]
+    sizes = _SizeNames(exported)
+    given = [NamedValue(n, sizes.of(node.meta["val"])) for n, node in zip(names, placeholders, strict=True)]
+    results = _result_names(wanted, name)
+    with mlir.LOCK, module_context() as context:
+        module = _to_linalg(graph, context, place)
+        function = next(op for op in module.body.operations if op.operation.name == "func.func").operation
+        program = program_of(function, given, results, name, place)
+    constants = {
+        n: values[spec_of[node.name].target].detach()
+        for n, node in zip(names, placeholders, strict=True)
+        if n in program.inputs and spec_of[node.name].target is not None
+    }
+    order = [s.arg.name for s in signature.input_specs if s.kind.name == "USER_INPUT"]
+    by_node = dict(zip(user, names, strict=True))
+
+    def arguments_of(*actual: Any) -> dict[str, Any]:
+        flat = pytree.tree_leaves((actual, {}), is_leaf=_is_none)
+        return {
+            by_node[node]: leaf
+            for node, leaf in zip(order, flat, strict=False)
+            if node in by_node and by_node[node] in program.inputs
+        }
+
+    tree = exported.call_spec.out_spec
+
+    def result_of(flat: Sequence[Any]) -> Any:
+        own = pytree.tree_unflatten(list(flat[: len(flat) - len(results) + own_results]), tree)
+        return (own, *flat[own_results:]) if len(results) > own_results else own
+
+    own_results = sum(1 for _, kind, _ in wanted if kind == "USER_OUTPUT")
+    return imported_function(program, arguments_of, result_of, constants)
+
+
+def _is_none(leaf: Any) -> bool:
+    return leaf is None
+
+
+def _as_module(f: Callable[..., Any]) -> Any:
+    torch: Any = import_module("torch")
+
+    @wraps(f)  # `torch.export` names the arguments by the signature
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return f(*args, **kwargs)
+
+    module = torch.nn.Module()
+    module.forward = forward
+    return module
+
+
+def _name_and_place(f: Any) -> tuple[str, SourcePlace | None]:
+    torch: Any = import_module("torch")
+
+    if isinstance(f, torch.nn.Module):
+        code = getattr(cast("Any", type(f)).forward, "__code__", None)
+        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(f).__name__).lower()
+    else:
+        inner = inspect.unwrap(f)
+        code = getattr(inner, "__code__", None)
+        name = getattr(inner, "__name__", type(f).__name__)
+    place = SourcePlace(code.co_filename, code.co_firstlineno) if code is not None else None
+    return ("result" if name == "<lambda>" else name), place
+
+
+def _decomposed(exported: Any) -> Any:
+    torch: Any = import_module("torch")
+    get_decompositions = import_module("torch._decomp").get_decompositions
+
+    table: dict[Any, Any] = dict(
+        import_module(f"{mlir.SUPPLIER}.extras.fx_decomp_util").get_decomposition_table()
+    )
+    aten = torch.ops.aten
+    # torch-mlir has coefficients of some in f32, and does not know others.
+    table.update(get_decompositions([aten.gelu, aten.logaddexp]))
+    table[aten.erfc.default] = _erfc
+    table[aten.hypot.default] = _hypot
+    table |= {aten.fmod.Tensor: _fmod, aten.fmod.Scalar: _fmod}
+    return exported.run_decompositions(table)
+
+
+def _erfc(x: Any) -> Any:
+    torch: Any = import_module("torch")
+
+    return 1 - torch.erf(x)
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    torch: Any = import_module("torch")
+
+    return torch.sqrt(x * x + y * y)
+
+
+def _fmod(x: Any, y: Any) -> Any:
+    torch: Any = import_module("torch")
+
+    return x - torch.trunc(x / y) * y
+
+
+def _to_linalg(graph: Any, context: Any, place: SourcePlace | None) -> Any:
+    importer = import_module(f"{mlir.SUPPLIER}.extras.fx_importer").FxImporter(context=context)
+    try:
+        importer.import_stateless_graph(graph)
+    except Exception as error:
+        refuse(f"torch-mlir cannot read the graph: {_first_line(error)}", place)
+    module = importer.module
+    for passes in (_TO_BACKEND, _TO_LINALG):
+        try:
+            mlir.passmanager.PassManager.parse(passes, context).run(module.operation)
+        except mlir.ir.MLIRError as error:
+            _refuse_lowering(error, place)
+    return lowered(module)
+
+
+def _refuse_lowering(error: Any, place: SourcePlace | None) -> None:
+    """Say which operation a pass of torch-mlir does not know."""
+    text = str(error)
+    found = re.search(r"failed to legalize operation '([\w.]+)'(?:[^\n]*?\"((?:aten|torch)[\w.]+)\")?", text)
+    known = place_of(text) or place
+    if found:
+        refuse_operation(found.group(1), known, found.group(2) or "")
+    refuse(f"torch-mlir cannot lower the function: {text.splitlines()[0][:200]}", known)
+
+
+def _wish(spec_of: Mapping[str, Any], node: Any) -> str:
+    spec = spec_of.get(node.name)
+    if spec is not None and spec.target is not None:
+        return "constant" if spec.kind.name == "CONSTANT_TENSOR" else spec.target.replace(".", "_")
+    return node.name
+
+
+def _result_names(wanted: Sequence[tuple[Any, str, Any]], name: str) -> list[str]:
+    own = [node for node, kind, _ in wanted if kind == "USER_OUTPUT"]
+    if len(own) == 1:
+        wishes = [name]
+    else:
+        wishes = [f"{name}_{i}" for i in range(len(own))]
+    wishes += [f"{target.replace('.', '_')}_new" for _, kind, target in wanted if kind != "USER_OUTPUT"]
+    return legal_names(wishes)
+
+
+class _SizeNames:
+    """Names for the sizes that `torch.export` leaves open."""
+
+    def __init__(self, exported: Any) -> None:
+        self.symbols: dict[str, SizeSymbol] = {}
+        self.free = iter("NMKLPQRSTUV")
+        self.exported = exported
+
+    def of(self, tensor: Any) -> dict[int, IndexForm]:
+        """By dimension the sizes of a tensor that are open."""
+        torch: Any = import_module("torch")
+
+        shape: list[Any] = list(tensor.shape)
+        return {i: self.form(s.node.expr) for i, s in enumerate(shape) if isinstance(s, torch.SymInt)}
+
+    def form(self, expression: Any) -> IndexForm:
+        """A size, which is affine in symbols."""
+        total = number(0)
+        for term, times in expression.as_coefficients_dict().items():
+            if term == 1:
+                total = total.plus(int(times))
+                continue
+            symbol = self.symbols.get(str(term))
+            if symbol is None:
+                symbol = self.symbols[str(term)] = SizeSymbol(next(self.free))
+            total += of_atom(symbol).scaled(int(times))
+        return total
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def _user_place(error: Exception) -> SourcePlace | None:
+    """The last line of the user's files in the trace of an error."""
+    found: SourcePlace | None = None
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if "site-packages" not in file and "/tadc/" not in file:
+            found = SourcePlace(file, trace.tb_lineno)
+        trace = trace.tb_next
+    return found
