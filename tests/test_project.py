@@ -263,8 +263,8 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 11_920,
-    "dialect": 3_521,
+    "frontend": 11_921,
+    "dialect": 3_526,
     "passes": 47_924,
     "passes/cpu": 1_620,
     "passes/derivatives": 4_912,
@@ -276,7 +276,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_027,
-    "tadc": 33_652,
+    "tadc": 37_750,
     "tadc/apps": 11_634,
 }
 
