@@ -63,6 +63,10 @@ What arguments are.
     help: copy all arguments to one GPU
   TAD0504 gaps: {subject}`{name}` is not row-major
     help: pass a copy that is: `{name}.contiguous()` in PyTorch, `cupy.ascontiguousarray({name})`
+  TAD0504 undivided: `{name}` is no DTensor, but `{other}` is one
+    help: {made}
+  TAD0504 other mesh: `{name}` is a DTensor of another mesh than `{other}`
+    help: write `distribute_tensor({name}.full_tensor(), {other}.device_mesh)`
 Types of elements.
   TAD0504 lossy: `{name}` has elements of type {found}, which {type} cannot hold without loss
   TAD0504 type: {subject}`{name}` has elements of type {found}, expected {dtype}

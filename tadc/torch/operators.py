@@ -20,6 +20,7 @@ from tadc.torch.derived_operators import (
 from tadc.torch.pytorch import forward_ad, requires_gradient, single_level, torch, transforms
 from tadc.torch.registration import NAMESPACE, add_kernel, define, hand_on, library, operator_name
 from tadc.torch.result_shapes import ELEMENTS, results_like
+from tadc.torch.sharding_rules import add_rules, hand_over_rules
 
 _made: dict[str, Operator] = {}
 
@@ -50,6 +51,7 @@ class Operator:
         for device in ("CPU", "CUDA"):
             library().impl(name, partial(self._cast, device), f"Autocast{device}")
         torch.library.register_vmap(f"{NAMESPACE}::{name}", self._batched, lib=library())
+        add_rules(self.op, f)
 
     def called(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Its results by name, for inputs by name."""
@@ -106,6 +108,7 @@ class Operator:
 
     def _recorded(self, keys: Any, *tensors: Any) -> Any:
         """Where gradients or tangents may be asked for."""
+        hand_over_rules()
         records = torch.is_grad_enabled()
         if not self.is_recorded(tensors):
             return self.below(keys, records, tensors)

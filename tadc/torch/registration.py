@@ -20,6 +20,7 @@ from tadc.native.framed_kernels import Framed, framed_kernel
 from tadc.torch.boxed import boxed, called_here
 from tadc.torch.libtorch import register
 from tadc.torch.pytorch import torch
+from tadc.torch.sharding_rules import hand_over_rules
 
 NAMESPACE = "tadc"
 
@@ -82,6 +83,7 @@ def hand_on(name: str, op: Callable[..., Any]) -> None:
     """Let the direct overload be the other where it is not enough."""
 
     def given(*tensors: Any) -> Any:
+        hand_over_rules()
         return op(*tensors)
 
     for key in _HANDED_ON:

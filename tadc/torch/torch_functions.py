@@ -24,6 +24,7 @@ from tadc.torch.modules import FunctionModule
 from tadc.torch.operators import operator_of
 from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch, uncompiled
 from tadc.torch.result_shapes import ELEMENTS
+from tadc.torch.sharding_rules import is_divided, refused_in_a_part, require_one_mesh
 from tadc.torch.tensor_arguments import TENSORS, index_tensor, no_sparse_tensor, require_room
 
 _KEPT = 64
@@ -194,12 +195,15 @@ class TorchFunction:
         call = read_call(symbols, args, kwargs, TENSORS)
         if any(made is not value for made, value in zip(call.arrays, call.values, strict=True)):
             return self(*call.arrays)
+        require_one_mesh(self.parameters, call.arrays)
         sizes = symbols.values(call.shapes, call.sizes)
         if "has no meaning" in str(refused) and sizes:
             return self._at_sizes(sizes, call)
-        require_indices(symbols, call)
         if "too little memory" in str(refused):
             raise ArgumentError([said("no memory")]) from None
+        if any(map(is_divided, call.arrays)):
+            raise refused_in_a_part(self.parameters, refused)
+        require_indices(symbols, call)
         require_room(self.parameters, call.arrays)
         raise refused
 

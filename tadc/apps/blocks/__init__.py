@@ -1,6 +1,7 @@
 """Blocks of programs: `f.block(i=…)`, a function of one block of f's results, and what it reads.
 
 axes             which dimensions and sums go along with an index
+batch_axes       along which indices a block is computed by the function itself
 block_stages     a program as stages, of which each needs whole results of those before it
 reach            which places are read, in forms of sizes
 block_program    the program of a block of a stage

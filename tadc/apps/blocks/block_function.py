@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
 from tadc.apps.blocks.axes import BlockAxis, axes_of, axis_of
+from tadc.apps.blocks.batch_axes import BatchAxis, batch_axes
 from tadc.apps.blocks.block_plan import BlockPlan, Box, Length, StagePlan, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
@@ -362,6 +364,11 @@ class Divide:
     def axes(self) -> list[BlockAxis]:
         """What may be divided at once: indices of results, then of sums."""
         return axes_of(self._f.program)
+
+    @cached_property
+    def batch_axes(self) -> tuple[BatchAxis, ...]:
+        """Of these the ones along which f itself computes a block, of blocks of its arguments."""
+        return tuple(batch_axes(self._f.program))
 
     def __repr__(self) -> str:
         return f"<blocks of {typed_text(self._f)}>"

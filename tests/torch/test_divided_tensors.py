@@ -1,0 +1,18 @@
+"""Tensors that are divided over processes, and models that are trained by several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.torch.divided_processes import run_processes
+
+
+def test_dtensors(tmp_path: Path) -> None:
+    run_processes("dtensors", 2, tmp_path)
+
+
+@pytest.mark.sweep
+def test_dtensors_in_graphs(tmp_path: Path) -> None:
+    run_processes("compiled", 2, tmp_path)
