@@ -275,9 +275,9 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_666,
-    "backend": 17_027,
-    "tadc": 37_750,
-    "tadc/apps": 11_634,
+    "backend": 17_031,
+    "tadc": 37_995,
+    "tadc/apps": 11_740,
 }
 
 
