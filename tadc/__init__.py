@@ -25,7 +25,7 @@ from tadc.api import framework_views
 from tadc.api.batches import batched
 from tadc.api.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, value_and_vjp, vjp
 from tadc.api.function import Function
-from tadc.api.load import compile, function, load
+from tadc.api.load import MODEL_FILES, compile, function, load
 from tadc.backend.fingerprint import fingerprint
 from tadc.caller.boundary import UsageError
 from tadc.compiler.reversals import REVERSALS
@@ -101,6 +101,7 @@ __version__ = VERSION
 framework_views.PACKAGES.update(
     block="tadc.apps.blocks", dask="tadc.dask", jax="tadc.jax", torch="tadc.torch"
 )
+MODEL_FILES.update(dict.fromkeys((".mlir", ".onnx", ".pt2"), "tadc.importing.model_files"))
 framework_views.RELATION_TREES.update(jax="tadc.jax.relation_tree")
 
 #: Subpackages that are imported when they are named.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from os import PathLike, fspath
+from os.path import splitext
 from typing import TYPE_CHECKING
 
 from tadc.api.function import Function, checked_storage, function_of_text
@@ -22,6 +24,9 @@ from tadc.caller.program_files import read_text
 from tadc.caller.warn_caller import warn_of
 from tadc.compiler.compile_options import Options
 from tadc.frontend.source import Source
+
+#: By the ending of a file the module that imports such models; layers above this one put it there.
+MODEL_FILES: dict[str, str] = {}
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
@@ -129,6 +134,8 @@ def load(
 ) -> Function:
     """The program of a file as a function; errors name the file. All others as of `function`.
 
+    A model in a file, `.mlir`, `.onnx` or `.pt2` of `torch.export`, is imported.
+
     >>> import tadc
     >>> from pathlib import Path
     >>> _ = Path("twice.tad").write_text("x: f64[3]; f[i] = 2*x[i]")
@@ -140,6 +147,10 @@ def load(
     if not isinstance(path, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise usage(f"the name of a file is a string or a path, not {type(path).__name__}")
     how = checked_storage(materialize, memory_limit)
+    reader = MODEL_FILES.get(splitext(path)[1])
+    if reader is not None:
+        model: Function = import_module(reader).load_model(fspath(path))
+        return model.storing(*how).at({} if sizes is None else sizes)
     return function(read_text(path), fspath(path), sizes, *how)
 
 

@@ -79,6 +79,8 @@ _ALL = (
     Command("uncert", "programs", "uncertainties of the outputs",
             f"{_PROGRAM} output {_UNCERTAIN} time {_HELP}",
             "tadc uncert f.tad --at V=4.999,I=.0197 --u V=3.2e-3,I=9.5e-6"),
+    Command("import", "programs", "print a model of ONNX, MLIR or torch.export as a program",
+            f"output error_format {_HELP}", "tadc import model.onnx -o model.tad"),
     Command("diff", "derivatives", "print gradients or tangents as a program",
             f"{_PROGRAM} output {_DERIVATIVE} {_TENSORS} {_LOOK} {_PIECES} {_HELP}",
             "tadc diff f.tad --wrt a,d", {"wrt": ["*"]}),

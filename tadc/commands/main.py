@@ -29,13 +29,14 @@ from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
 
 #: Commands with a module of their name, whose `execute` does all of it.
-APART = ("cache", "completion", "help", "inverse", "plan", "uncert")
+APART = ("cache", "completion", "help", "import", "inverse", "plan", "uncert")
 
 
 def execute(arguments: Arguments) -> int:
     """Do what the command line asks; the exit code. Raises CompileError."""
     if arguments.command in APART:
-        return import_module(f"tadc.commands.{arguments.command}").execute(arguments)
+        module = "import_model" if arguments.command == "import" else arguments.command
+        return import_module(f"tadc.commands.{module}").execute(arguments)
     with ExitStack() as around:
         if arguments.load or arguments.generic or arguments.prints_ir:
             from tadc.commands.passes import with_passes

@@ -33,6 +33,16 @@ class ImportedFunction(Function):
             return found
         return self._result_of([found] if len(self.outputs) == 1 else list(found))
 
+    def storing(
+        self, materialize: str | None = None, memory_limit: int | str | None = None
+    ) -> ImportedFunction:
+        """See Function."""
+        made = super().storing(materialize, memory_limit)
+        assert isinstance(made, ImportedFunction)
+        made.constants = self.constants
+        made._arguments_of, made._result_of = self._arguments_of, self._result_of
+        return made
+
     def arguments(self, /, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The arguments of a call by the names of `inputs`, as derivatives take them too.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tadc.caller.boundary import public, usage
 from tadc.dialect import mlir
+from tadc.frontend.packages import imported
 from tadc.importing.imported_function import ImportedFunction, imported_function
 from tadc.importing.linalg_modules import NamedValue, legal_names, lowered, module_context, program_of
 from tadc.importing.source_places import SourcePlace
@@ -31,8 +32,7 @@ def from_jax(
 
     Raises UsageError (TAD0513) for what the language has not, at the line of the operation.
     """
-    jax: Any = import_module("jax")
-
+    jax: Any = imported("jax", "`from_jax` needs JAX", "jax")
     if not callable(f):
         raise usage(f"a function of JAX is imported, not {type(f).__name__}")
     traced = jax.jit(_bound(f, static or {}), keep_unused=True).trace(*args)

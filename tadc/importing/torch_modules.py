@@ -11,17 +11,13 @@ from typing import Any, cast
 
 from tadc.caller.boundary import UsageError, public, usage
 from tadc.dialect import mlir
+from tadc.frontend.packages import imported
 from tadc.importing.imported_function import ImportedFunction, imported_function
 from tadc.importing.index_forms import IndexForm, SizeSymbol, number, of_atom
 from tadc.importing.linalg_modules import NamedValue, legal_names, lowered, module_context, program_of
-from tadc.importing.refusals import refuse, refuse_operation
-from tadc.importing.source_places import SourcePlace, place_of
-
-#: From torch-mlir's importer of graphs to `linalg`.
-_TO_BACKEND = (
-    "builtin.module(func.func(torch-match-quantized-custom-ops),torchdynamo-export-to-torch-backend-pipeline)"
-)
-_TO_LINALG = "builtin.module(torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true})"
+from tadc.importing.refusals import refuse
+from tadc.importing.source_places import SourcePlace
+from tadc.importing.torch_lowering import to_linalg
 
 
 @public
@@ -42,8 +38,7 @@ def from_torch(
 
     Raises UsageError (TAD0513) for what the language has not, at the line of the operation.
     """
-    torch: Any = import_module("torch")
-
+    torch: Any = imported("torch", "`from_torch` needs PyTorch", "torch")
     if not callable(f):
         raise usage(f"a module or function of PyTorch is imported, not {type(f).__name__}")
     module = f if isinstance(f, torch.nn.Module) else _as_module(f)
@@ -58,11 +53,11 @@ def from_torch(
             _user_place(error) or place,
             "control flow by values of tensors, side effects, and all that `torch.export` does not take",
         )
-    return function_of_exported(exported, name, place, args, buffers)
+    return function_of_exported(exported, name, place, buffers=buffers)
 
 
 def function_of_exported(
-    exported: Any, name: str, place: SourcePlace | None, args: Sequence[Any] | None, buffers: bool = False
+    exported: Any, name: str, place: SourcePlace | None, *, buffers: bool = False
 ) -> ImportedFunction:
     """The function of a `torch.export.ExportedProgram`."""
     torch: Any = import_module("torch")
@@ -98,7 +93,7 @@ def function_of_exported(
     given = [NamedValue(n, sizes.of(node.meta["val"])) for n, node in zip(names, placeholders, strict=True)]
     results = _result_names(wanted, name)
     with mlir.LOCK, module_context() as context:
-        module = _to_linalg(graph, context, place)
+        module = _graph_in_linalg(graph, context, place)
         function = next(op for op in module.body.operations if op.operation.name == "func.func").operation
         program = program_of(function, given, results, name, place)
     constants = {
@@ -191,29 +186,14 @@ def _fmod(x: Any, y: Any) -> Any:
     return x - torch.trunc(x / y) * y
 
 
-def _to_linalg(graph: Any, context: Any, place: SourcePlace | None) -> Any:
+def _graph_in_linalg(graph: Any, context: Any, place: SourcePlace | None) -> Any:
     importer = import_module(f"{mlir.SUPPLIER}.extras.fx_importer").FxImporter(context=context)
     try:
         importer.import_stateless_graph(graph)
     except Exception as error:
         refuse(f"torch-mlir cannot read the graph: {_first_line(error)}", place)
-    module = importer.module
-    for passes in (_TO_BACKEND, _TO_LINALG):
-        try:
-            mlir.passmanager.PassManager.parse(passes, context).run(module.operation)
-        except mlir.ir.MLIRError as error:
-            _refuse_lowering(error, place)
-    return lowered(module)
-
-
-def _refuse_lowering(error: Any, place: SourcePlace | None) -> None:
-    """Say which operation a pass of torch-mlir does not know."""
-    text = str(error)
-    found = re.search(r"failed to legalize operation '([\w.]+)'(?:[^\n]*?\"((?:aten|torch)[\w.]+)\")?", text)
-    known = place_of(text) or place
-    if found:
-        refuse_operation(found.group(1), known, found.group(2) or "")
-    refuse(f"torch-mlir cannot lower the function: {text.splitlines()[0][:200]}", known)
+    to_linalg(importer.module, place)
+    return lowered(importer.module)
 
 
 def _wish(spec_of: Mapping[str, Any], node: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tests.importing import jax_cases
+from tests.importing import jax_cases, table
 
 #: Of what is imported so many errors in the last digits are let pass.
 CLOSE = 1e-12
@@ -105,3 +105,8 @@ def test_index_arrays_have_the_range_of_what_they_read() -> None:
 def test_static_arguments_are_constants() -> None:
     f = tadc.from_jax(lambda x, n: x**n, np.ones(3), static={"n": 3})
     assert f(np.array([1.0, 2.0, 3.0])).tolist() == [1.0, 8.0, 27.0]
+
+
+def test_the_page_lists_all_that_is_tried() -> None:
+    page = table.PAGE.read_text(encoding="utf-8")
+    assert page == table.with_table(page), "run `python -m tests.importing.table`"

@@ -1,0 +1,42 @@
+"""Modules of torch-mlir's `torch` dialect, brought to `linalg`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+from tadc.dialect import mlir
+from tadc.importing.refusals import refuse, refuse_operation
+from tadc.importing.source_places import SourcePlace, place_of
+
+_PIPELINES = (
+    "builtin.module(func.func(torch-match-quantized-custom-ops),torchdynamo-export-to-torch-backend-pipeline)",
+    "builtin.module(torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true})",
+)
+
+
+def to_linalg(module: Any, place: SourcePlace | None) -> None:
+    """Lower a module in place. Raises UsageError (TAD0513) for what torch-mlir cannot lower."""
+    for passes in _PIPELINES:
+        run_passes(passes, module, place)
+
+
+def run_passes(passes: str, module: Any, place: SourcePlace | None) -> None:
+    """Run passes. Raises UsageError (TAD0513) where they fail."""
+    try:
+        mlir.passmanager.PassManager.parse(passes, module.context).run(module.operation)
+    except mlir.ir.MLIRError as error:
+        _refuse_lowering(error, place)
+
+
+def _refuse_lowering(error: Any, place: SourcePlace | None) -> NoReturn:
+    """Say which operation a pass does not know."""
+    text = str(error)
+    found = re.search(
+        r"failed to legalize operation '([\w.]+)'(?:[^\n]*?\"((?:aten|torch|prims|onnx)[\w.]+)\")?", text
+    )
+    known = place_of(text) or place
+    if found:
+        named = re.search(r'"((?:torch\.)?(?:aten|prims|onnx)\.[\w.]+)"', text)
+        refuse_operation(found[1], known, found[2] or (named[1] if named else ""))
+    refuse(f"torch-mlir cannot lower the function: {text.splitlines()[0][:200]}", known)
