@@ -253,6 +253,7 @@ class _Reading(LinalgReader):
 _SHORT = {
     "sum": "total",
     "max": "largest",
+    "maximumf": "largest",
     "min": "smallest",
     "prod": "product",
     "exp": "e",

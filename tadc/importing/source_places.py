@@ -14,6 +14,7 @@ from tadc.frontend.source import Source, Span
 from tadc.lattice.late_dataclasses import dataclass
 
 _FILE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_ASSIGNMENT = re.compile(r"\s*([^\W\d]\w*)\s*(?::[^=]+)?=(?!=)")
 _OURS = str(Path(__file__).parent.parent)
 _LIBRARIES = (*(sysconfig.get_path(kind) for kind in ("purelib", "platlib", "stdlib")), _OURS)
 
@@ -60,11 +61,16 @@ def place_of(location: Any) -> SourcePlace | None:
 @cache
 def _assigned(file: str) -> dict[int, tuple[str, int]]:
     """By line, what a statement assigns to: a simple name, or an attribute's."""
-    try:
-        tree = ast.parse("".join(getlines(file)))
-    except (SyntaxError, ValueError):
-        return {}
     found: dict[int, tuple[str, int]] = {}
+    lines = getlines(file)
+    try:
+        tree = ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        # Of a file that is not all Python, as a page of documentation, statements of one line are known.
+        for number, line in enumerate(lines, 1):
+            if simple := _ASSIGNMENT.match(line):
+                found[number] = simple[1], number
+        return found
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
 from typing import Any, cast
+from warnings import catch_warnings, simplefilter
 
 from tadc.caller.boundary import UsageError, public, usage
 from tadc.dialect import mlir
@@ -44,7 +45,9 @@ def from_torch(
     module = f if isinstance(f, torch.nn.Module) else _as_module(f)
     name, place = _name_and_place(f)
     try:
-        exported = torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=False)
+        with catch_warnings():  # those of PyTorch about itself
+            simplefilter("ignore")
+            exported = torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=False)
     except UsageError:
         raise
     except Exception as error:
@@ -165,7 +168,9 @@ def _decomposed(exported: Any) -> Any:
     table[aten.erfc.default] = _erfc
     table[aten.hypot.default] = _hypot
     table |= {aten.fmod.Tensor: _fmod, aten.fmod.Scalar: _fmod}
-    return exported.run_decompositions(table)
+    with catch_warnings():
+        simplefilter("ignore")
+        return exported.run_decompositions(table)
 
 
 def _erfc(x: Any) -> Any:

@@ -16,7 +16,7 @@ def names(file: str) -> list[str]:
     for statement in ast.parse((HERE / file).read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.AnnAssign) and getattr(statement.target, "id", "") == "CASES":
             assert isinstance(statement.value, ast.Dict)
-            return [key.value for key in statement.value.keys if isinstance(key, ast.Constant)]
+            return [str(key.value) for key in statement.value.keys if isinstance(key, ast.Constant)]
     raise AssertionError(file)
 
 

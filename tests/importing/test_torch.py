@@ -19,6 +19,7 @@ EACH_TIME = ("linear", "layer norm")
 
 
 def check(name: str) -> None:
+    function: Any
     function, given = torch_cases.CASES[name]
     is_module = isinstance(function, torch.nn.Module)
     function = function.double() if is_module else function
