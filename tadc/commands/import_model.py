@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from os.path import splitext
 
 from tadc.api.load import MODEL_FILES
 from tadc.commands.files import Sink
@@ -12,11 +13,12 @@ from tadc.commands.options import Arguments
 
 def execute(arguments: Arguments) -> int:
     """Print the program of a model. Raises CompileError, BadUsage for other files."""
-    kind = next((k for k in MODEL_FILES if arguments.file.endswith(k)), None)
-    if kind is None:
+    file = arguments.file or ""
+    reader = MODEL_FILES.get(splitext(file)[1])
+    if reader is None:
         kinds = ", ".join(MODEL_FILES)
-        raise BadUsage(f"`{arguments.file}` is no model", f"`tadc import` reads files that end in {kinds}")
-    model = import_module(MODEL_FILES[kind]).load_model(arguments.file)
+        raise BadUsage(f"`{file}` is no model", f"`tadc import` reads files that end in {kinds}")
+    model = import_module(reader).load_model(file)
     text = str(model)
     if model.constants:
         text = f"# {', '.join(model.constants)}: given by the model\n{text}"
