@@ -276,7 +276,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_031,
-    "tadc": 37_995,
+    "tadc": 38_290,
     "tadc/apps": 11_740,
 }
 
