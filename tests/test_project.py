@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_031,
-    "tadc": 38_290,
-    "tadc/apps": 11_740,
+    "tadc": 39_674,
+    "tadc/apps": 13_118,
 }
 
 

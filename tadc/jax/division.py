@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from tadc.api.function import Function
-from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.lattice.late_dataclasses import dataclass
 
 
@@ -32,8 +32,11 @@ class DividedCall:
         """Raises CompileError for what cannot be divided so."""
         self.pieces = pieces
         extents = {axis.name: axis.extent(sizes) for axis in function.block.axes}
-        self.blocks = function.block(**{name: -(-extents[name] // n) for name, n in pieces.items()})
-        self.stages: Sequence[Any] = self.blocks.plan(**sizes).stages
+        lengths = {name: -(-extents[name] // n) for name, n in pieces.items()}
+        self.blocks = function.block.divided(tuple(lengths))
+        self.stages: Sequence[Any] = self.blocks.plan(sizes, lengths).stages
+        if any(stage.stage.handed for stage in self.stages):
+            raise CompileError([Diagnostic("TAD1002", "devices would wait for each other")])
         self.dims: dict[str, list[str | None]] = {}
         #: What devices read or compute.
         self.used = {name for stage in self.stages for name in stage.division.slices}

@@ -43,7 +43,7 @@ from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.lattice.polyhedron import NEVER, atom_facts, hold, implied, is_empty
 from tadc.lattice.shadow import shadow
-from tadc.passes.terms.checked_reads import accesses, evaluated
+from tadc.passes.terms.checked_reads import accesses, evaluated, outside
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.operation_counts import count_program
 
@@ -56,7 +56,7 @@ __all__ = [
     "called", "complete", "count_program", "deep_recursion", "down", "equals_zero", "evaluate",
     "evaluated", "extent", "find_point", "float_function", "having", "hold", "implied", "in_text_order",
     "index_forms", "integer_exponent", "interval_of", "is_empty", "is_inside", "join_types", "level_of",
-    "loop_nest", "lower", "needs_values", "no_bound", "operands", "power", "print_program", "project",
-    "quotient", "reachable", "shadow", "shape_at", "size_sources", "specialised", "tensors_read",
-    "type_in", "up", "upper", "value_at", "values_over",
+    "loop_nest", "lower", "needs_values", "no_bound", "operands", "outside", "power", "print_program",
+    "project", "quotient", "reachable", "shadow", "shape_at", "size_sources", "specialised",
+    "tensors_read", "type_in", "up", "upper", "value_at", "values_over",
 ]  # fmt: skip

@@ -69,14 +69,25 @@ dst: index[E] in N
 w: f64[E]
 m[n: N] = sum{e: dst[e] = n} (w[e]*x[src[e]])
 """
+HEAT = """
+u0: f64[N]
+size T
+scan{t} u[t: T, i: N] = if {t = 0} then (u0[i]) else (
+    if {i >= 1 and i <= N - 2} then (u[t - 1, i] + 0.1*(u[t - 1, i - 1] - 2*u[t - 1, i] + u[t - 1, i + 1]))
+    else (u[t - 1, i]))
+"""
+TWO_STEPS = """
+x: f64[N]
+scan{t} s[t] = if {t <= 1} then (x[t]) else (sin(s[t - 1])*s[t - 2] + x[t])
+z[t: N] = s[t]**2
+"""
+LAST = "x: f64[N]; let scan{t} s[t: N] = if {t = 0} then (x[0]) else (tanh(s[t - 1]) + x[t]); y = s[N - 1]"
 SERIES = "x: f64[T, B]; scan{t} y[t, b] = if {t = 0} then (x[0, b]) else (0.9*y[t - 1, b] + x[t, b])"
 
 CASES = {
     "sliding": Case(SLIDING, {"i": 7}, {"N": 50}),
     "sliding, gradient": Case(SLIDING, {"i": 7}, {"N": 50}, tadc.value_and_vjp, joined=("dw",)),
-    "sliding, second": Case(
-        SLIDING, {"x_0": 8}, {"N": 40}, lambda f: tadc.vjp(tadc.vjp(f)), joined=("dw", "dw_1")
-    ),
+    "sliding, second": Case(SLIDING, {"x_0": 8}, {"N": 40}, lambda f: tadc.vjp(tadc.vjp(f)), stages=2),
     "padded": Case(PADDED, {"i": 6}, {"N": 23}, tadc.value_and_vjp, joined=("dw",)),
     "difference": Case(
         "x: f64[N]; y[i: N - 1] = x[i + 1]**2 - x[i]", {"i": 4}, {"N": 19}, tadc.value_and_vjp
@@ -105,10 +116,28 @@ CASES = {
     ),
     "mean": Case("x: f64[N]; s = sum{i} (x[i]**2)/N", {"i": 7}, {"N": 50}, stages=2, joined=("s",)),
     "largest": Case("x: f64[N]; s = max{i} (x[i])", {"i": 7}, {"N": 50}),
-    "reflected": Case("x: f64[N]; y[i: N] = x[N - 1 - i]*2", {"i": 4}, {"N": 10}, tadc.value_and_vjp),
-    "strided": Case("x: f64[2*N]; y[i: N] = x[2*i] - x[2*i + 1]**2", {"i": 4}, {"N": 10}, tadc.value_and_vjp),
-    "repeated": Case("x: f64[N]; y[i: 3*N] = x[i // 3]*i", {"i": 4}, {"N": 10}, tadc.value_and_vjp),
-    "edges": Case(EDGES, {"n": 4}, {"N": 10, "E": 30}, tadc.value_and_vjp),
+    "reflected": Case(
+        "x: f64[N]; y[i: N] = x[N - 1 - i]*2", {"i": 4}, {"N": 10}, tadc.value_and_vjp, stages=2
+    ),
+    "strided": Case(
+        "x: f64[2*N]; y[i: N] = x[2*i] - x[2*i + 1]**2", {"i": 4}, {"N": 10}, tadc.value_and_vjp, stages=2
+    ),
+    "repeated": Case("x: f64[N]; y[i: 3*N] = x[i // 3]*i", {"i": 4}, {"N": 10}, tadc.value_and_vjp, stages=2),
+    "edges": Case(EDGES, {"n": 4}, {"N": 10, "E": 30}, tadc.value_and_vjp, stages=2),
+    "series, steps": Case(SERIES, {"t": 4}, {"T": 9, "B": 3}),
+    "series, steps of the gradient": Case(SERIES, {"x_0": 4, "b": 2}, {"T": 9, "B": 3}, tadc.vjp, stages=2),
+    "two steps": Case(TWO_STEPS, {"t": 4}, {"N": 23}, stages=2),
+    "two steps, fewer in a block": Case(TWO_STEPS, {"t": 1}, {"N": 7}, tadc.value_and_vjp, stages=3),
+    "heat": Case(HEAT, {"t": 4}, {"T": 10, "N": 7}),
+    "heat, gradient": Case(HEAT, {"t": 4}, {"T": 10, "N": 7}, tadc.vjp, stages=2),
+    "last step": Case(LAST, {"t": 5}, {"N": 23}, stages=2),
+    "last step, gradient": Case(LAST, {"x_0": 5}, {"N": 23}, tadc.vjp, stages=3),
+    "diagonals": Case(
+        "x: f64[N, N]; scan{i + j} f[i, j] = x[i, j] + if {i >= 1 and j >= 1} then ("
+        "max(f[i - 1, j], f[i, j - 1])) else (0)",
+        {"i": 3},
+        {"N": 8},
+    ),
     "series": Case(SERIES, {"b": 3}, {"T": 9, "B": 10}, tadc.value_and_vjp),
 }
 
@@ -149,6 +178,7 @@ def test_no_box_has_a_side_too_many(name: str) -> None:
             n: np.asarray(arguments[n])[tuple(slice(p.start, p.stop) for p in box)]
             for n, box in task.reads.items()
         }
+        given |= {n: b.filled(np.full(tuple(map(len, b.box)), 0.5)) for n, b in task.before.items()}
         for tensor in sliced:
             for d, s in enumerate(stage.division.slices[tensor]):
                 for plane in (0, -1) if s is not None and given[tensor].size else ():
@@ -207,7 +237,9 @@ def test_a_length_is_chosen() -> None:
     ("text", "blocks", "code"),
     [
         (SLIDING, {"n": 3}, "TAD1001"),
-        (SERIES, {"t": 3}, "TAD1002"),
+        ("x: f64[N]; scan{t} y[t] = if {t = 0} then (x[0]) else (y[t // 2] + x[t])", {"t": 3}, "TAD1002"),
+        ("x: f64[N]; scan{t} y[t] = x[t] + sum{k}_0^(t - 1) (y[k])", {"t": 3}, "TAD1002"),
+        (HEAT, {"i": 3}, "TAD1002"),
         (SLIDING, {"i": 0}, "TAD0510"),
         (SLIDING, {"i": 2.5}, "TAD0510"),
         ("x: f64[N*M]; size M; y[i: N, j: M] = x[M*i + j]", {"i": 3}, "TAD0212"),

@@ -79,7 +79,7 @@ def test_results_have_the_chunks_of_arguments() -> None:
     assert c.chunks == ((2, 2, 2), (3, 3, 3))
     np.testing.assert_array_equal(computed(c)[0], np.full((6, 9), 8.0))
     z = tadc.function(SERIES).dask(da.ones((9, 10), chunks=(3, 4)))
-    assert z.chunks == ((9,), (4, 4, 2))
+    assert z.chunks == ((3, 3, 3), (4, 4, 2))
 
 
 @pytest.mark.parametrize(

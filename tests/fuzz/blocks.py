@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import tadc
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument
-from tests.fuzz import indexed, sized
+from tests.fuzz import indexed, rows, sized
 from tests.fuzz.compare import Skipped
 from tests.fuzz.styles import FLOORS, PLAIN, TINY
 
@@ -21,7 +21,12 @@ NOT_DIVIDED = {"TAD0212", "TAD0312", "TAD0318", "TAD1002"}
 
 
 def text_of(seed: int, order: int) -> tuple[str, list[dict[str, int]]]:
-    """A program, of every third seed one with index arrays, and values of its sizes to try."""
+    """A program, of every third seed one with index arrays, of every fourth over rows of edges, and values of
+    its sizes to try.
+    """
+    if seed % 4 == 3:
+        program, sizes = rows.generate(seed, small=order > 1)
+        return str(rows.by_dst(program, sizes) if seed % 8 == 3 else program), [dict(sizes)]
     if seed % 3 == 2:
         program, sizes = indexed.generate(seed, small=order > 1)
         return str(program), [dict(sizes)]

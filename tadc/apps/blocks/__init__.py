@@ -5,6 +5,10 @@ batch_axes       along which indices a block is computed by the function itself
 block_stages     a program as stages, of which each needs whole results of those before it
 reach            which places are read, in forms of sizes
 block_program    the program of a block of a stage
+places_read      which places are read through index arrays: sets that an inspector lists
+listed_places    which dimensions have lists of places, and which indices run over them
+program_of_lists the program of a block over lists
+place_inspector  lists places, and says where in lists the elements of index arrays stand
 block_plan       which blocks there are, and their boxes
 traffic          what blocks cost: bytes moved, memory, operations
 box_certificate  why boxes are enough, and the least

@@ -67,11 +67,12 @@ class _Use:
 
 
 def axis_of(program: Program, name: str) -> BlockAxis | None:
-    """All that goes along with an index of this name; None where neither an output nor a sum has it."""
+    """All that goes along with an index of this name; None where nothing that may be divided has it."""
     axis = BlockAxis(name)
-    for definition in program.outputs:
-        if definition.pattern is None and name in definition.indices:
-            axis.dims[definition.name] = definition.indices.index(name)
+    having = [d for d in program.definitions if d.pattern is None and name in d.indices]
+    outputs = [d for d in having if d.is_output]
+    for definition in outputs or [d for d in having if d.order is not None]:
+        axis.dims[definition.name] = definition.indices.index(name)
     if not axis.dims:
         for definition in program.definitions:
             for reduction in outer_reductions(definition.body):
@@ -108,7 +109,7 @@ def axes_of(program: Program) -> list[BlockAxis]:
 def _how_far(program: Program, axis: BlockAxis) -> Iterator[Affine]:
     """The extents of all results that go along with an axis, and of sums."""
     for definition in program.definitions:
-        if definition.name in axis.dims and definition.is_output:
+        if definition.name in axis.dims and (definition.is_output or definition.order is not None):
             yield as_form(definition.shape[axis.dims[definition.name]])
         for reduction in outer_reductions(definition.body):
             if axis.joins(reduction, definition):

@@ -10,16 +10,18 @@ import numpy as np
 
 from tadc.apps.blocks.axes import BlockAxis, axes_of, axis_of
 from tadc.apps.blocks.batch_axes import BatchAxis, batch_axes
-from tadc.apps.blocks.block_plan import BlockPlan, Box, Length, StagePlan, plan_of
+from tadc.apps.blocks.block_plan import BlockPlan, Box, Length, PlaceList, StagePlan, cut, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
 from tadc.apps.blocks.block_tasks import function_here
 from tadc.apps.blocks.box_certificate import Witness, witnesses
 from tadc.apps.blocks.box_pictures import draw
 from tadc.apps.blocks.joining import Joined
+from tadc.apps.blocks.program_of_lists import ListedProgram, listed
 from tadc.apps.blocks.traffic import BlockTraffic, traffic_of
-from tadc.toolkit.language import bytes_of_type, shape_at
+from tadc.toolkit.language import bytes_of_type, shape_at, size_sources
 from tadc.toolkit.reporting import (
+    ArgumentError,
     CompileError,
     Diagnostic,
     Source,
@@ -29,8 +31,12 @@ from tadc.toolkit.reporting import (
     usage,
 )
 from tadc.toolkit.running import (
+    HOST,
     Array,
     Function,
+    IndexArguments,
+    KeptIndexArray,
+    Relation,
     function_of_text,
     numpy_type,
     result_type,
@@ -82,7 +88,7 @@ class BlockFunction:
         f.require_types()
         self.whole = f
         self.lengths = dict(lengths) or {usual_index(f): None}
-        self._division: FunctionInBlocks = f.block.divided(tuple(self.lengths))
+        self._division: FunctionInBlocks = f.block.divided(tuple(self.lengths), lists=True)
         self.axes = self._division.axes
         self.functions = self._division.functions
 
@@ -99,16 +105,36 @@ class BlockFunction:
         lengths = ", ".join(f"{name}={length or '…'}" for name, length in self.lengths.items())
         return f"<tadc.BlockFunction ({lengths}) of {typed_text(self.whole)}>"
 
+    @property
+    def has_lists(self) -> bool:
+        """Whether index arrays tell what blocks read: plans need them for that."""
+        return self._division.has_lists
+
     @public
-    def plan(self, **sizes: int) -> BlockPlan:
-        """All blocks at values of f's sizes: what each of them reads and computes."""
-        return self._plan(sizes, self.lengths)
+    def plan(self, **given: Any) -> BlockPlan:
+        """All blocks at values of f's sizes: what each of them reads and computes.
 
-    def _plan(self, sizes: Mapping[str, int], lengths: Mapping[str, Length | None]) -> BlockPlan:
-        return self._division.plan(self._all(sizes), lengths)
+        Where f's index arrays are given too, by name, it has the places that these tell; without them, all
+        that they may tell. Raises ArgumentError for elements of them that are out of range.
+        """
+        return self._plan(given, self.lengths)
 
-    def _all(self, sizes: Mapping[str, int]) -> Mapping[str, int]:
+    def _plan(self, given: Mapping[str, Any], lengths: Mapping[str, Length | None]) -> BlockPlan:
+        sizes = self._all(given)
+        arrays = {name: given[name] for name in self.whole.program.index_arrays() if name in given}
+        if self._division.has_lists and len(arrays) == len(self.whole.program.index_arrays()):
+            return self._division.plan(sizes, lengths, index_arrays_of(self.whole, arrays, sizes))
+        return self.whole.block.divided(tuple(self.lengths)).plan(sizes, lengths)
+
+    def _all(self, given: Mapping[str, Any]) -> Mapping[str, int]:
         """The values of f's sizes, of which none is missing."""
+        arrays = [a for a in self.whole.program.arguments if a.name in given]
+        shapes = [np.shape(given[a.name]) for a in arrays]
+        told = {s.symbol: 0 for s in size_sources([a.shape for a in arrays])}
+        sizes = {name: given[name] for name in self.whole.program.sizes if name in given}
+        for source in size_sources([a.shape for a in arrays]):
+            told[source.symbol] = source.value(shapes[source.argument][source.dimension], told | sizes)
+        sizes = told | sizes
         missing = [name for name in self.whole.program.sizes if name not in sizes]
         if missing:
             raise usage(
@@ -118,15 +144,21 @@ class BlockFunction:
         return sizes
 
     @public
-    def boxes(self, **sizes: int) -> list[dict[str, tuple[slice, ...]]]:
-        """For each block of the first stage, what it reads of each argument, at values of f's sizes."""
-        stage = self.plan(**sizes).stages[0]
+    def boxes(self, **given: Any) -> list[dict[str, tuple[Any, ...]]]:
+        """For each block of the first stage, what it reads of each argument, at values of f's sizes.
+
+        Of each dimension that is a slice, or an array of places where index arrays tell them, which are given
+        as for `plan`.
+        """
+        stage = self.plan(**given).stages[0]
         tasks = (stage.task(cell) for cell in stage.cells)
         return [{name: slices_of(box) for name, box in task.reads.items()} for task in tasks]
 
     @public
-    def traffic(self, workers: int = 1, **sizes: int) -> BlockTraffic:
+    def traffic(self, workers: int = 1, **given: Any) -> BlockTraffic:
         """What all blocks cost on so many workers, at values of f's sizes; one each if no length is given.
+
+        What is read through index arrays counts whole, unless these are given as for `plan`.
 
         >>> import tadc
         >>> f = tadc.function("x: f64[N]; w: f64[3]; y[i: N - 2] = sum{k} (w[k]*x[i + k])")
@@ -137,12 +169,12 @@ class BlockFunction:
         lengths = dict(self.lengths)
         if None in lengths.values():
             missing = next(axis for axis in self.axes if lengths[axis.name] is None)
-            extent = max(1, missing.extent(self._all(sizes)))
+            extent = max(1, missing.extent(self._all(given)))
             lengths[missing.name] = -(-extent // workers)
-        return traffic_of(self._plan(sizes, lengths), workers)
+        return traffic_of(self._plan(given, lengths), workers)
 
     @public
-    def certificate(self, **sizes: int) -> list[Witness]:
+    def certificate(self, **given: Any) -> list[Witness]:
         """For each block of the first stage who reads the first and the last places of its boxes.
 
         >>> import tadc
@@ -152,18 +184,18 @@ class BlockFunction:
         dimension 0 of x, 50: y reads it as i + k at i = 50, k = 0
         dimension 0 of x, 99: y reads it as i + k at i = 97, k = 2
         """
-        stage = self.plan(**sizes).stages[0]
+        stage = self.plan(**given).stages[0]
         return [found for cell in stage.cells for found in witnesses(stage, stage.task(cell))]
 
     @public
-    def plot(self, kind: str = "svg", **sizes: int) -> bytes:
+    def plot(self, kind: str = "svg", **given: Any) -> bytes:
         """A picture (svg, png or pdf) of the boxes that the middle block reads and computes, at sizes of f.
 
         Of tensors of more dimensions the last two are drawn. Raises CompileError (TAD0802) without
         matplotlib.
         """
         checked_choice(kind, "kind", ("svg", "png", "pdf"))
-        return draw(self.plan(**sizes), kind=kind)
+        return draw(self.plan(**given), kind=kind)
 
     @public
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -174,7 +206,9 @@ class BlockFunction:
         if any(axis.extent(sizes) == 0 for axis in self.axes):
             return self.whole(*args, out=out, **kwargs)
         stored = self._results(out, sizes)
-        for f, stage in zip(self.functions, self.plan(**sizes).stages, strict=True):
+        indices = {name: given[name] for name in self.whole.program.index_arrays()}
+        plan = self._plan({**indices, **sizes}, self.lengths)
+        for f, stage in zip(self.functions, plan.stages, strict=True):
             arrays |= _computed(str(f), stage, arrays, stored)
         found = [stored.get(name, arrays[name]) for name in self.whole.outputs]
         return found[0] if len(found) == 1 else result_type(self.whole.outputs)(*found)
@@ -198,20 +232,43 @@ class BlockFunction:
 
 
 class FunctionInBlocks:
-    """A function divided along indices: the stages, and of each the program and the function of a block."""
+    """A function divided along indices: the stages, and of each the program and the function of a block.
 
-    def __init__(self, f: Function, names: Iterable[str]) -> None:
+    With `lists` blocks have lists of the places that they read through index arrays, else all of these.
+    """
+
+    def __init__(self, f: Function, names: Iterable[str], lists: bool = False) -> None:
         """Raises CompileError as BlockFunction. Without an index all is one block."""
         self.whole = f
         self.axes = [_axis(f, name) for name in names]
-        made = [(stage, *_proven(stage)) for stage in stages(f.program, self.axes)]
-        self._made = [(stage, division) for stage, division, _ in made]
-        self.functions = tuple(function for _, _, function in made)
+        made = [(stage, *_proven(stage, lists)) for stage in stages(f.program, self.axes)]
+        self._made = [(stage, division, listed) for stage, division, listed, _ in made]
+        self.functions = tuple(function for _, _, _, function in made)
 
-    def plan(self, sizes: Mapping[str, int], lengths: Mapping[str, Length | None]) -> BlockPlan:
-        """The blocks of so many places. Raises UsageError for lengths that do not add up to an axis."""
+    @property
+    def has_lists(self) -> bool:
+        """Whether index arrays tell what blocks read."""
+        return any(listed is not None for _, _, listed in self._made)
+
+    def plan(
+        self,
+        sizes: Mapping[str, int],
+        lengths: Mapping[str, Length | None],
+        arrays: Mapping[str, KeptIndexArray] | None = None,
+    ) -> BlockPlan:
+        """The blocks of so many places. Raises UsageError for lengths that do not add up to an axis.
+
+        A plan is kept with index arrays, for calls with the same elements.
+        """
         found = {a.name: lengths[a.name] or self._length(a, sizes) for a in self.axes}
-        return plan_of(self._made, sizes, found)
+        if not arrays:
+            return plan_of(self._made, sizes, found, {})
+        first, *others = arrays.values()
+        key = self, tuple(found.items()), tuple(sizes.items()), *others
+        if key not in first.made:
+            inspected = {name: kept.array for name, kept in arrays.items()}
+            first.keep(key, plan_of(self._made, sizes, found, inspected), others)
+        return first.made[key]
 
     def _length(self, axis: BlockAxis, sizes: Mapping[str, int]) -> int:
         """How many places blocks have along an axis of which nobody says it."""
@@ -251,14 +308,15 @@ def _computed(
     for cell in stage.cells:
         task = stage.task(cell)
         f = function_here(text, task.lengths if tuple(task.lengths.items()) in versions else {})
-        given = {name: np.asarray(arrays[name][slices_of(box)]) for name, box in task.reads.items()}
+        given = {name: cut(arrays[name], box) for name, box in task.reads.items()}
+        given |= {name: b.filled(cut(found[b.of], b.box)) for name, b in task.before.items()}
         written = {n: box for n, box in task.writes.items() if stage.is_written(n, cell)}
         there = {
             d.name: _place(found[d.name], written[d.name], np.dtype(numpy_type(d.type)))
             for d in stage.stage.program.outputs
             if d.name in written and stage.part(d.name) is None
         }
-        results = f(**given, **task.sizes, out=there)
+        results = f(**given, **task.arrays, **task.sizes, out=there)
         several = dict(zip(f.outputs, results if len(f.outputs) > 1 else (results,), strict=True))
         for name, box in written.items():
             part = stage.part(name)
@@ -279,21 +337,41 @@ def _place(array: Any, box: Box, dtype: np.dtype[Any]) -> Array | None:
     return np.asarray(array[*slices_of(box), ...])
 
 
-def _proven(stage: BlockStage) -> tuple[BlockProgram, Function]:
+def _proven(stage: BlockStage, lists: bool) -> tuple[BlockProgram, ListedProgram | None, Function]:
     """The function of a block. A slice is all of a dimension where no proof says that it has what is read."""
     for slicing in SLICING:
         division = divided(stage, slicing)
-        try:
-            return division, function_of_text(Source(division.text, "<block>"))
-        except CompileError as error:
-            if slicing == SLICING[-1] or not {d.code for d in error.diagnostics} <= _UNPROVEN:
-                raise
+        found = listed(division.program, division.known, division.own) if lists else None
+        for program in (found, division) if found is not None else (division,):
+            try:
+                function = function_of_text(Source(program.text, "<block>"))
+            except CompileError as error:
+                is_last = slicing == SLICING[-1] and program is division
+                if is_last or not {d.code for d in error.diagnostics} <= _UNPROVEN:
+                    raise
+            else:
+                return division, found if program is found else None, function
     raise AssertionError
 
 
-def slices_of(box: Box) -> tuple[slice, ...]:
-    """A box as NumPy takes it."""
-    return tuple(slice(places.start, places.stop) for places in box)
+def index_arrays_of(
+    f: Function, given: Mapping[str, Any], sizes: Mapping[str, int]
+) -> dict[str, KeptIndexArray]:
+    """f's index arrays as kernels read them, and what is known of them. Raises ArgumentError as a call."""
+    parameters = [p for p in size_symbols_of(f.program).inputs if p.below is not None]
+    values: list[Any] = []
+    for parameter in parameters:
+        value = given[parameter.name]
+        found = value if isinstance(value, Relation) else HOST.seen(parameter, value)
+        if isinstance(found, Diagnostic):
+            raise ArgumentError([found])
+        values.append(found)
+    return IndexArguments(parameters, (), sizes).found(values)
+
+
+def slices_of(box: Box) -> tuple[Any, ...]:
+    """A box as NumPy takes it: of each dimension a slice, or an array of places."""
+    return tuple(p.array if isinstance(p, PlaceList) else slice(p.start, p.stop) for p in box)
 
 
 def _sliceable(value: Any) -> Any:
@@ -341,13 +419,14 @@ class Divide:
 
     def __init__(self, f: Function) -> None:
         self._f = f
-        self._divided: dict[tuple[str, ...], FunctionInBlocks] = {}
+        self._divided: dict[tuple[bool, tuple[str, ...]], FunctionInBlocks] = {}
 
-    def divided(self, names: tuple[str, ...]) -> FunctionInBlocks:
+    def divided(self, names: tuple[str, ...], lists: bool = False) -> FunctionInBlocks:
         """f divided along these indices, for any lengths of blocks; kept with f."""
-        if names not in self._divided:
-            self._divided[names] = FunctionInBlocks(self._f, names)
-        return self._divided[names]
+        key = lists and bool(self._f.program.index_arrays()), names
+        if key not in self._divided:
+            self._divided[key] = FunctionInBlocks(self._f, names, key[0])
+        return self._divided[key]
 
     @public
     def __call__(self, /, **lengths: int | Sequence[int] | None) -> BlockFunction:

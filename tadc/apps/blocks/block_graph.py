@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from math import prod
 from operator import getitem
 from typing import Any
@@ -17,10 +18,12 @@ from tadc.apps.blocks.block_tasks import (
     ComputeBlock,
     CutPiece,
     JoinParts,
+    Part,
     PartOfBlock,
     StitchBox,
+    count,
 )
-from tadc.apps.blocks.chunked_tensors import Chunks, Key
+from tadc.apps.blocks.chunked_tensors import Chunks, Key, part_at
 from tadc.apps.blocks.inner_parts import parts_of
 from tadc.apps.blocks.joining import tree
 from tadc.toolkit.reporting import VERSION
@@ -87,6 +90,10 @@ class StageGraph:
             layout, keys = self._read(name, box)
             layouts[name] = layout, self.tensors[name].dtype
             chunks.append(keys)
+        for name, steps in task.before.items():
+            layout, keys = self._read(steps.of, steps.box, self.chunks[steps.of])
+            layouts[name] = layout, self.chunks[steps.of].dtype
+            chunks.append(keys)
         self.tasks[key] = (self._computation(task, layouts), *chunks)
         if self.alone:
             return
@@ -118,7 +125,7 @@ class StageGraph:
             inside = (_inside(part.reads, task.reads), _inside(part.writes, task.writes))
             made.append(PartOfBlock(part.sizes, lengths, *(inside if len(parts) > 1 else ())))
         results = {name: (tuple(map(len, box)), self.chunks[name].dtype) for name, box in task.writes.items()}
-        return ComputeBlock(self.text, VERSION, layouts, results, made)
+        return ComputeBlock(self.text, VERSION, layouts, results, made, task.arrays, task.before)
 
     def _chunk(self, name: str, task: BlockTask) -> Key:
         """The key of the chunk that a block writes; beyond the last one along a dimension it is that."""
@@ -149,14 +156,14 @@ class StageGraph:
         else:
             tree(parts, joined)
 
-    def _read(self, name: str, box: Box) -> tuple[BoxLayout, list[Key]]:
+    def _read(self, name: str, box: Box, tensor: Chunks | None = None) -> tuple[BoxLayout, list[Key]]:
         """How a box is made, and of which tasks' results.
 
         What several blocks read of several chunks is a task of its own, and so is a small piece of a chunk.
         """
-        tensor = self.tensors[name]
+        tensor = tensor or self.tensors[name]
         keys: list[Key] = []
-        pieces: list[tuple[slice, ...] | None] = []
+        pieces: list[tuple[Part, ...] | None] = []
         for key, piece in tensor.pieces(box):
             if piece is not None and self._is_cut(tensor, key, piece):
                 own: Key = (f"{name}_piece-{self.token}", *_numbers(key[1:], piece))
@@ -167,12 +174,12 @@ class StageGraph:
         layout = BoxLayout(tensor.lengths_of(box), tuple(pieces))
         if len(keys) < 2 or (name, box) not in self._often:
             return layout, keys
-        whole: Key = (f"{name}_box-{self.token}", self.name, *(n for p in box for n in (p.start, p.stop)))
+        whole: Key = (f"{name}_box-{self.token}", self.name, *_numbers((), [part_at(p, 0) for p in box]))
         self.tasks[whole] = (StitchBox(layout, tensor.dtype), keys)
         return BoxLayout(tuple((len(places),) for places in box), (None,)), [whole]
 
-    def _is_cut(self, tensor: Chunks, key: Key, piece: tuple[slice, ...]) -> bool:
-        taken = prod(s.stop - s.start for s in piece) * tensor.dtype.itemsize
+    def _is_cut(self, tensor: Chunks, key: Key, piece: tuple[Part, ...]) -> bool:
+        taken = prod(map(count, piece)) * tensor.dtype.itemsize
         return tensor.bytes_of(key) >= max(_WHOLE, 2 * taken + 1)
 
 
@@ -180,7 +187,7 @@ def _inside(part: Mapping[str, Box], block: Mapping[str, Box]) -> dict[str, tupl
     """Where boxes of a part are in those of its block."""
     return {
         name: tuple(
-            slice(some.start - all.start, some.stop - all.start)
+            slice(some[0] - all[0], some[-1] + 1 - all[0]) if some else slice(0, 0)
             for some, all in zip(box, block[name], strict=True)
         )
         for name, box in part.items()
@@ -203,7 +210,7 @@ def _lengths(several: Sequence[range]) -> tuple[int, ...]:
     return tuple(stop - start for start, stop in places if stop > start) or (0,)
 
 
-def _numbers(chunk: Sequence[int], piece: Sequence[slice]) -> Iterator[int]:
+def _numbers(chunk: Sequence[int], piece: Sequence[Part]) -> Iterator[int | str]:
     yield from chunk
     for s in piece:
-        yield from (s.start, s.stop)
+        yield from (s.start, s.stop) if isinstance(s, slice) else (sha256(s.tobytes()).hexdigest(),)

@@ -4,20 +4,53 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, product
 from math import prod
+from typing import Any, overload
 
-from tadc.apps.blocks.block_program import BlockProgram, Slices
+import numpy as np
+
+from tadc.apps.blocks.block_program import BlockProgram, Slices, StepsBefore
 from tadc.apps.blocks.block_stages import BlockStage, JoinedPart
+from tadc.apps.blocks.place_inspector import Numbers, PlaceInspector, SortedElements
+from tadc.apps.blocks.program_of_lists import ListedProgram
 from tadc.toolkit.language import bytes_of_type, shape_at
 from tadc.toolkit.reporting import usage
+from tadc.toolkit.running import Relation
 
 #: So many blocks are planned.
 MOST_BLOCKS = 1_000_000
 
+
+@dataclass(frozen=True)
+class PlaceList(Sequence[int]):
+    """Some places of a dimension, in order: those that a block reads through index arrays."""
+
+    array: Numbers
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @overload
+    def __getitem__(self, n: int) -> int: ...
+    @overload
+    def __getitem__(self, n: slice) -> Sequence[int]: ...
+    def __getitem__(self, n: int | slice) -> int | Sequence[int]:
+        return PlaceList(self.array[n]) if isinstance(n, slice) else int(self.array[n])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PlaceList) and np.array_equal(self.array, other.array)
+
+    def __hash__(self) -> int:
+        return hash(self.array.tobytes())
+
+
+#: Places of a dimension, in order.
+Places = range | PlaceList
+
 #: Of each dimension the places.
-Box = tuple[range, ...]
+Box = tuple[Places, ...]
 
 #: How many places blocks have along an axis: all but the last so many, or each as many as is said.
 Length = int | tuple[int, ...]
@@ -27,7 +60,9 @@ Length = int | tuple[int, ...]
 class BlockTask:
     """One block of a stage: where it stands along each axis, its sizes, and the boxes of its tensors.
 
-    `lengths` are those sizes that do not only say where something begins.
+    `lengths` are those sizes that do not only say where something begins; `arrays` index arrays that say
+    where in lists of places the elements of others stand; `before` arguments that are steps of results of
+    other blocks.
     """
 
     cell: tuple[int, ...]
@@ -35,7 +70,24 @@ class BlockTask:
     sizes: Mapping[str, int]
     lengths: Mapping[str, int]
     reads: Mapping[str, Box]
-    writes: Mapping[str, Box]
+    writes: Mapping[str, tuple[range, ...]]
+    arrays: Mapping[str, Relation] = field(default_factory=dict[str, Relation])
+    before: Mapping[str, StepsOfOthers] = field(default_factory=dict[str, "StepsOfOthers"])
+
+
+@dataclass(frozen=True)
+class StepsOfOthers:
+    """A box of a result of other blocks; of each dimension so many places more before it and behind it, which
+    hold anything.
+    """
+
+    of: str
+    box: tuple[range, ...]
+    beyond: tuple[tuple[int, int], ...]
+
+    def filled(self, array: Any) -> Any:
+        """The box with what is beyond it."""
+        return np.pad(array, self.beyond) if any(map(any, self.beyond)) else array
 
 
 @dataclass(frozen=True)
@@ -48,11 +100,16 @@ class StagePlan:
     shapes: Mapping[str, tuple[int, ...]]
     #: The places of each block along each axis.
     places: tuple[tuple[range, ...], ...]
+    #: The program over lists of places, where index arrays tell what is read, and these arrays.
+    listed: ListedProgram | None = None
+    arrays: Mapping[str, Numbers] = field(default_factory=dict[str, Numbers])
+    _tasks: dict[tuple[int, ...], BlockTask] = field(default_factory=dict[tuple[int, ...], BlockTask])
+    _sorted: dict[str, SortedElements] = field(default_factory=dict[str, SortedElements])
 
     @property
     def is_divided(self) -> bool:
         """Whether there is more than one block where an axis has more places than one block."""
-        return is_divided(self.stage)
+        return any(map(self.stage.goes_along, self.stage.axes))
 
     @property
     def all_go_along(self) -> bool:
@@ -65,8 +122,12 @@ class StagePlan:
 
     @property
     def cells(self) -> Iterator[tuple[int, ...]]:
-        """Where blocks stand. A stage of which nothing is divided has one block."""
-        return product(*(range(len(places)) for places in self.places))
+        """Where blocks stand, each behind those that it needs; one where nothing of a stage is divided."""
+        backward = {handed.axis for handed in self.stage.handed if handed.is_backward}
+        several = zip(self.stage.axes, self.places, strict=True)
+        return product(
+            *(range(len(p))[:: -1 if axis.name in backward else 1] for axis, p in several),
+        )
 
     def sizes_at(self, places: Sequence[range]) -> dict[str, int]:
         """All sizes of a block of these places: of the program, of where it begins, of its slices."""
@@ -77,21 +138,29 @@ class StagePlan:
 
     def task(self, cell: Sequence[int]) -> BlockTask:
         """The block that stands there."""
-        return self.task_of(cell, [places[n] for places, n in zip(self.places, cell, strict=True)])
+        key = tuple(cell)
+        places = [places[n] for places, n in zip(self.places, cell, strict=True)]
+        if self.listed is None:
+            return self.task_of(key, places)
+        if key not in self._tasks:  # An inspector looks at index arrays once.
+            self._tasks[key] = self.task_of(key, places)
+        return self._tasks[key]
 
     def task_of(self, cell: Sequence[int], places: Sequence[range]) -> BlockTask:
         """The block that stands there, or some places of it."""
         sizes = self.sizes_at(places)
         program = self.stage.program
         starts = {along.start for along in (*self.division.along, *self.division.told)}
-        return BlockTask(
+        task = BlockTask(
             tuple(cell),
             tuple(places),
             {name: sizes[name] for name in self.division.sizes},
             {name: sizes[name] for name in self.division.sizes if name not in starts},
             {a.name: self._box(a.name, sizes) for a in program.arguments},
             {d.name: self._box(d.name, sizes) for d in program.outputs},
+            before={b.name: self._steps(b, sizes) for b in self.division.before},
         )
+        return task if self.listed is None else self._with_lists(task, sizes, self.listed)
 
     @property
     def usual_cells(self) -> Iterator[tuple[int, ...]]:
@@ -101,6 +170,44 @@ class StagePlan:
         for n, places in enumerate(self.places):
             for end in (0, len(places) - 1):
                 yield (*usual[:n], end, *usual[n + 1 :])
+
+    def _steps(self, before: StepsBefore, sizes: Mapping[str, int]) -> StepsOfOthers:
+        shape = self.shapes[before.of]
+        wanted = self._places(before.slices, shape, sizes)
+        box = tuple(
+            range(max(0, p.start), max(0, min(size, p.stop))) for p, size in zip(wanted, shape, strict=True)
+        )
+        beyond = tuple(
+            (max(0, -p.start), max(0, p.stop - size)) for p, size in zip(wanted, shape, strict=True)
+        )
+        return StepsOfOthers(before.of, box, beyond)
+
+    def _with_lists(self, task: BlockTask, sizes: dict[str, int], program: ListedProgram) -> BlockTask:
+        """The same block with the places that index arrays tell."""
+        boxes = task.reads
+        whole = {n for n in self.arrays if all(map(_is_all, boxes[n], self.shapes[n]))}
+        arrays = {n: a if n in whole else cut(a, boxes[n]) for n, a in self.arrays.items()}
+        shared = {n: found for n, found in self._sorted.items() if n in whole}
+        found = PlaceInspector(arrays, sizes, shared).block(program)
+        self._sorted.update({n: s for n, s in shared.items() if n in whole})
+        sizes |= found.sizes
+        return replace(
+            task,
+            sizes={name: sizes[name] for name in program.sizes},
+            lengths={},
+            reads={
+                name: tuple(
+                    places if number is None else _some(places, found.lists[number])
+                    for places, number in zip(boxes[name], program.dims[name], strict=True)
+                )
+                for name in program.arguments
+            },
+            arrays=found.arrays,
+        )
+
+    def has_lists(self, name: str) -> bool:
+        """Whether blocks have lists of places of an argument."""
+        return self.listed is not None and any(n is not None for n in self.listed.dims[name])
 
     def is_written(self, name: str, cell: Sequence[int]) -> bool:
         """Whether a block says what a result is: one along no axis is of the first block alone."""
@@ -114,13 +221,16 @@ class StagePlan:
         """How a result is joined of those of blocks; None where it is not."""
         return next((part for part in self.stage.parts if part.name == name), None)
 
-    def _box(self, name: str, sizes: Mapping[str, int]) -> Box:
-        slices: Slices = self.division.slices[name]
+    def _box(self, name: str, sizes: Mapping[str, int]) -> tuple[range, ...]:
+        return self._places(self.division.slices[name], self.shapes[name], sizes)
+
+    @staticmethod
+    def _places(slices: Slices, shape: Sequence[int], sizes: Mapping[str, int]) -> tuple[range, ...]:
         return tuple(
             range(size)
             if s is None
             else range(start := s.start.evaluate(sizes), start + s.size.evaluate(sizes))
-            for s, size in zip(slices, self.shapes[name], strict=True)
+            for s, size in zip(slices, shape, strict=True)
         )
 
 
@@ -137,7 +247,10 @@ class BlockPlan:
 
 
 def plan_of(
-    made: Sequence[tuple[BlockStage, BlockProgram]], sizes: Mapping[str, int], lengths: Mapping[str, Length]
+    made: Sequence[tuple[BlockStage, BlockProgram, ListedProgram | None]],
+    sizes: Mapping[str, int],
+    lengths: Mapping[str, Length],
+    arrays: Mapping[str, Numbers],
 ) -> BlockPlan:
     """The blocks with so many places along each axis, at values of all sizes.
 
@@ -146,29 +259,24 @@ def plan_of(
     axes = made[0][0].axes
     count = prod(_count(a.extent(sizes), lengths[a.name]) for a in axes)
     if count > MOST_BLOCKS:
-        own = lengths[axes[0].name]
-        length = 100 * (own if isinstance(own, int) else max(own))
+        own_length = lengths[axes[0].name]
+        length = 100 * (own_length if isinstance(own_length, int) else max(own_length))
         longer = f"give longer blocks: `f.block({axes[0].name}={length})`"
         raise usage(f"there are {count:,} blocks, which is more than {MOST_BLOCKS:,}", longer)
     found: list[StagePlan] = []
-    for stage, division in made:
+    for stage, division, listed in made:
         program = stage.program
         tensors = (*program.arguments, *program.outputs)
         shapes = {t.name: shape_at(t.shape, sizes) for t in tensors}
         places = tuple(
             _places(axis.name, axis.extent(sizes), lengths[axis.name])
-            if is_divided(stage)
+            if stage.goes_along(axis)
             else (range(axis.extent(sizes)),)
             for axis in stage.axes
         )
-        found.append(StagePlan(stage, division, sizes, shapes, places))
+        own = {a.name: arrays[a.name] for a in program.arguments if listed and a.name in arrays}
+        found.append(StagePlan(stage, division, sizes, shapes, places, listed, own))
     return BlockPlan(tuple(found))
-
-
-def is_divided(stage: BlockStage) -> bool:
-    """Whether a stage has results that go along with an axis, or parts of them."""
-    names = {d.name for d in stage.program.outputs}
-    return bool(stage.parts) or any(axis.dims.keys() & names for axis in stage.axes)
 
 
 def _usual(places: Sequence[range]) -> int:
@@ -188,6 +296,35 @@ def _places(name: str, extent: int, length: Length) -> tuple[range, ...]:
     if sum(length) != extent:
         raise usage(f"blocks along `{name}` have {sum(length)} places together, and there are {extent}")
     return tuple(range(stop - own, stop) for own, stop in zip(length, accumulate(length), strict=True))
+
+
+def _is_all(places: Places, size: int) -> bool:
+    return len(places) == size
+
+
+def _some(places: Places, found: Numbers) -> Places:
+    """Some of the places of a range, by where they stand there."""
+    if len(found) and found[-1] - found[0] + 1 == len(found):
+        return range(places[0] + int(found[0]), places[0] + int(found[-1]) + 1)
+    return PlaceList(found + places[0]) if len(found) else range(0)
+
+
+def cut(array: Any, box: Box) -> Any:
+    """What an array has in a box, as an array of NumPy."""
+    hull = tuple(slice(p[0], p[-1] + 1) if p else slice(0, 0) for p in box)
+    found = np.asarray(array[hull])
+    for d, places in enumerate(box):
+        if isinstance(places, PlaceList):
+            found = np.take(found, places.array - places[0], d)
+    return found
+
+
+def part_of(places: Places, start: int, stop: int) -> Places:
+    """Those places that are from a start up to a stop."""
+    if isinstance(places, range):
+        return range(max(places.start, start), min(places.stop, stop))
+    first, last = np.searchsorted(places.array, (start, stop))
+    return PlaceList(places.array[first:last])
 
 
 def bytes_of(box: Box, type: str) -> int:

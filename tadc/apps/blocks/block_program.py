@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from tadc.apps.blocks.axes import BlockAxis
-from tadc.apps.blocks.block_stages import BlockStage
+from tadc.apps.blocks.block_stages import BlockStage, Handed
+from tadc.apps.blocks.block_stages import carried as carried_dimensions
 from tadc.apps.blocks.reach import Hull, Reach, image
 from tadc.toolkit.language import (
     Affine,
@@ -32,7 +33,6 @@ from tadc.toolkit.language import (
     implied,
     print_program,
 )
-from tadc.toolkit.reporting import CompileError, Diagnostic
 from tadc.toolkit.transforms import used_sizes
 
 
@@ -90,20 +90,40 @@ class BlockSizes:
 
 
 @dataclass(frozen=True)
+class StepsBefore:
+    """An argument of a block: the last steps of a recurrence in the blocks before it, or behind it.
+
+    `slices` are the places of the tensor `of`; beyond its ends there is anything.
+    """
+
+    name: str
+    of: str
+    slices: Slices
+
+
+@dataclass(frozen=True)
 class BlockProgram:
     """The program of a block, and what it reads and computes.
 
     `slices` has the arguments and the outputs of the stage that is divided. `told` are sizes of the block
     program in the order in which those before tell them; all of them are told by the sizes of the stage and
-    those of `along`.
+    those of `along`. `known` holds of all sizes; `own` are those that one block does not share with the next.
     """
 
-    text: str
+    program: Program
+    known: Domain
+    own: frozenset[str]
     along: tuple[BlockSizes, ...]
     slices: Mapping[str, Slices]
     told: tuple[Told, ...]
     sizes: tuple[str, ...]
     reads: tuple[ReadOfBlock, ...]
+    before: tuple[StepsBefore, ...]
+
+    @property
+    def text(self) -> str:
+        """The program as one writes it."""
+        return print_program(self.program)
 
     def sizes_at(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """All sizes, by those of the stage and of the axes."""
@@ -148,6 +168,9 @@ class _Divider:
         self.read: dict[tuple[str, int], list[Reach | None]] = {}
         #: Tensors in between with more elements of an output than the block has, by the output.
         self.wider: dict[str, str] = {}
+        self.handed = {handed.name: handed for handed in stage.handed}
+        #: What blocks get of recurrences, by these.
+        self.before: dict[str, StepsBefore] = {}
         self.along = {axis.name: self._along(axis) for axis in stage.axes}
         self.parts = {part.name: part for part in stage.parts}
         self.bodies = {d.name: self._in_block(d) for d in self.program.definitions}
@@ -164,12 +187,15 @@ class _Divider:
         kept = (*self.program.arguments, *self.program.outputs)
         program = self._program()
         return BlockProgram(
-            print_program(program),
+            program,
+            self.known,
+            frozenset(self.own),
             tuple(self.along.values()),
             {tensor.name: self.slices[tensor.name] for tensor in kept},
             tuple(self.told),
             program.sizes,
             tuple(self.reads),
+            tuple(self.before.values()),
         )
 
     def _along(self, axis: BlockAxis) -> BlockSizes:
@@ -206,7 +232,7 @@ class _Divider:
     def _slice(self, definition: Definition) -> None:
         """What a block has of a definition."""
         name = definition.name
-        carried = self._carried(definition)
+        carried = frozenset(carried_dimensions(self.program, definition))
         if not definition.is_output:
             self.slices[name] = self._slices_read(definition, carried)
             return
@@ -215,10 +241,11 @@ class _Divider:
             d = axis.dims.get(name)
             if d is None:
                 continue
-            if d in carried:
-                raise _carried_along(definition.indices[d], definition)
             slices[d] = self._output_slice(definition, axis, as_form(definition.shape[d]))
         self.slices[name] = tuple(slices)
+        if name in self.handed:
+            self._hand_on(definition, self.handed[name])
+            return
         hulls = ((s, self._hull(name, d)) for d, s in enumerate(slices) if s is not None)
         if not all(hull is not None and hull.lies_in(s.start, s.size, self.known) for s, hull in hulls):
             self._widen(definition, carried)
@@ -241,18 +268,32 @@ class _Divider:
         made = self.wider[definition.name] = self.names.free(definition.name)
         self.slices[made] = self._slices_read(definition, carried)
 
-    def _carried(self, definition: Definition) -> frozenset[int]:
-        """The dimensions along which a recurrence reads other elements of itself."""
-        if definition.order is None:
-            return frozenset()
-        found = accesses(self.program, self.shapes, definition)
-        return frozenset(
-            read.dimension
-            for read, _, _ in found
-            if read.dimension is not None
-            and read.tensor == definition.name
-            and read.form.variable != definition.indices[read.dimension]
-        )
+    def _hand_on(self, definition: Definition, handed: Handed) -> None:
+        """Compute a block of a recurrence beside the steps that it needs of others."""
+        name, d, steps = definition.name, handed.dimension, handed.steps
+        own = self.slices[name][d]
+        assert own is not None
+        wide = Slice(own.start - (0 if handed.is_backward else steps), own.size + steps)
+        first = own.start + own.size if handed.is_backward else wide.start
+        made = self.wider[name] = self.names.free(name)
+        self.slices[made] = tuple(wide if n == d else s for n, s in enumerate(self.slices[name]))
+        before = self.names.free(f"{name}_{'behind' if handed.is_backward else 'before'}")
+        kept = Slice(first, Affine.const(steps))
+        slices = tuple(kept if n == d else s for n, s in enumerate(self.slices[name]))
+        self.before[name] = StepsBefore(before, name, slices)
+        self.slices[before] = slices
+
+    def _with_steps(self, definition: Definition, wide: Definition) -> Definition:
+        """The recurrence, which begins with steps of others: by the places of the whole."""
+        before = self.before[definition.name]
+        d = self.handed[definition.name].dimension
+        kept, own = before.slices[d], Affine.var(definition.indices[d])
+        assert kept is not None
+        read = self.terms.read(before.name, definition.own, definition.type)
+        rows = (at_least_zero(own - kept.start), at_least_zero(kept.start + kept.size - 1 - own))
+        if self.handed[definition.name].is_backward:
+            return wide.with_body(self.terms.guard(rows[:1], read, wide.body))
+        return wide.with_body(self.terms.guard(rows[1:], read, wide.body))
 
     def _slices_read(self, tensor: Argument | Definition, whole: frozenset[int] = frozenset()) -> Slices:
         """The slices that those read which were looked at before."""
@@ -298,7 +339,8 @@ class _Divider:
 
     def _note_reads(self, definition: Definition) -> None:
         """What the block's elements of a definition read."""
-        slices = self.slices[self.wider.get(definition.name, definition.name)]
+        name = definition.name
+        slices = self.slices[name if name in self.handed else self.wider.get(name, name)]
         facts = (*self.known, *_box(definition, slices))
         within = definition.with_body(self.bodies[definition.name])
         spoken: dict[str, str] = {}
@@ -324,11 +366,17 @@ class _Divider:
         for definition in self.program.definitions:
             wider = self.wider.get(definition.name)
             body = self.bodies[definition.name]
-            whole = definition if wider is None else definition.between(wider)
-            made.append(self._shifted(whole.with_body(body)))
+            whole = (definition if wider is None else definition.between(wider)).with_body(body)
+            if definition.name in self.before:
+                whole = self._with_steps(definition, whole)
+            made.append(self._shifted(whole))
             if wider is not None:
                 made.append(self._copied(definition, made[-1]))
         arguments = tuple(replace(a, shape=self._shape(a.name, a.shape)) for a in self.program.arguments)
+        definitions = {d.name: d for d in self.program.definitions}
+        for before in self.before.values():
+            of = definitions[before.of]
+            arguments += (Argument(before.name, of.type, self._shape(before.name, of.shape)),)
         program = replace(
             self.program,
             arguments=arguments,
@@ -417,16 +465,3 @@ def _box(definition: Definition, slices: Slices) -> tuple[Constraint, ...]:
         count = as_form(size) if s is None else s.size
         rows += [at_least_zero(place - first), at_least_zero(first + count - 1 - place)]
     return tuple(rows)
-
-
-def _carried_along(index: str, definition: Definition) -> CompileError:
-    others = [f"`{name}`" for name in definition.indices if name != index]
-    return CompileError(
-        [
-            Diagnostic(
-                "TAD1002",
-                f"`{definition.name}` cannot be divided along `{index}`: each element needs others before it",
-                helps=[f"divide along {' or '.join(others)}"] if others else [],
-            )
-        ]
-    )

@@ -6,21 +6,26 @@ stage, joined, and an argument of the next.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.apps.blocks.axes import BlockAxis, outer_reductions
 from tadc.toolkit.language import (
+    Affine,
     Argument,
     Definition,
     Names,
     Program,
     Reduce,
     Term,
+    accesses,
     bottom_up,
     tensors_read,
 )
+from tadc.toolkit.reporting import CompileError, Diagnostic
 from tadc.toolkit.transforms import needed
+
+ZERO = Affine.const(0)
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,33 @@ class JoinedPart:
 
 
 @dataclass(frozen=True)
+class Handed:
+    """A recurrence along an axis: a block begins with the last `steps` of those before it, or behind it."""
+
+    name: str
+    axis: str
+    dimension: int
+    steps: int
+    is_backward: bool
+
+
+@dataclass(frozen=True)
 class BlockStage:
-    """A program of which blocks are computed, the axes that divide it, and which of its results are parts."""
+    """A program of which blocks are computed, the axes that divide it, and which of its results are parts.
+
+    What is `handed` on is computed block after block.
+    """
 
     program: Program
     axes: tuple[BlockAxis, ...]
     parts: tuple[JoinedPart, ...]
+    handed: tuple[Handed, ...] = ()
+
+    def goes_along(self, axis: BlockAxis) -> bool:
+        """Whether results go along with an axis, or are parts of sums over it."""
+        return any(d.name in axis.dims for d in self.program.outputs) or any(
+            axis.name in part.axes for part in self.parts
+        )
 
 
 def stages(program: Program, axes: Sequence[BlockAxis]) -> list[BlockStage]:
@@ -51,8 +77,25 @@ def stages(program: Program, axes: Sequence[BlockAxis]) -> list[BlockStage]:
     left: Program | None = program
     while left is not None:
         stage, left = _Splitter(left, axes).split()
-        found.append(stage)
+        found += _apart(stage)
     return found
+
+
+def _apart(stage: BlockStage) -> Iterator[BlockStage]:
+    """Stages of which all results go along with the same axes: none is computed once for each of others."""
+    groups: dict[frozenset[str], set[str]] = {}
+    for d in stage.program.outputs:
+        over = {axis.name for axis in stage.axes if d.name in axis.dims}
+        over.update(*(part.axes for part in stage.parts if part.name == d.name))
+        groups.setdefault(frozenset(over), set()).add(d.name)
+    for names in groups.values():
+        own = (replace(d, is_output=d.name in names) for d in stage.program.definitions)
+        yield BlockStage(
+            _needed(replace(stage.program, definitions=tuple(own))),
+            stage.axes,
+            tuple(part for part in stage.parts if part.name in names),
+            tuple(handed for handed in stage.handed if handed.name in names),
+        )
 
 
 class _Splitter:
@@ -65,19 +108,33 @@ class _Splitter:
         #: Tensors that need parts of all blocks.
         self.late: set[str] = set()
         self.parts: list[JoinedPart] = []
+        self.handed: list[Handed] = []
         self.made: list[Definition] = []
 
     def split(self) -> tuple[BlockStage, Program | None]:
         """Both; no program where nothing is left."""
         later = [d for definition in self.program.definitions for d in self._later(definition)]
         first = _needed(replace(self.program, definitions=tuple(self.made)))
-        return BlockStage(first, self.axes, tuple(self.parts)), self._rest(later) if later else None
+        return BlockStage(first, self.axes, tuple(self.parts), tuple(self.handed)), self._rest(
+            later
+        ) if later else None
 
     def _later(self, definition: Definition) -> list[Definition]:
         """What is left to define of a tensor once this stage is done."""
         if tensors_read([definition.body]) & self.late:
             self.late.add(definition.name)
             return [definition]
+        along = [handed_on(self.program, definition, axis) for axis in self.axes]
+        handed = [each for each in along if each is not None]
+        if handed:
+            self.late.add(definition.name)
+            if len(handed) > 1:
+                raise carried_along(definition, handed[1].dimension)
+            if any(other.is_backward != handed[0].is_backward for other in self.handed):
+                return [definition]
+            self.handed += handed
+            self.made.append(replace(definition, is_output=True))
+            return []
         sums = self._sums(definition)
         if not sums:
             self.made.append(definition)
@@ -143,6 +200,50 @@ class _Splitter:
         return _needed(
             replace(program, arguments=(*program.arguments, *arguments), definitions=(*between, *later))
         )
+
+
+def carried(program: Program, definition: Definition) -> dict[int, list[Affine]]:
+    """The dimensions along which a recurrence reads other elements of itself: how far from its own."""
+    found: dict[int, list[Affine]] = {}
+    if definition.order is None:
+        return found
+    for read, _, _ in accesses(program, program.shapes(), definition):
+        if read.dimension is None or read.tensor != definition.name:
+            continue
+        back = read.form - Affine.var(definition.indices[read.dimension])
+        found.setdefault(read.dimension, []).append(back)
+    return {d: several for d, several in found.items() if any(back != ZERO for back in several)}
+
+
+def handed_on(program: Program, definition: Definition, axis: BlockAxis) -> Handed | None:
+    """How a recurrence goes from block to block of an axis; None where none needs another.
+
+    Raises CompileError (TAD1002) where blocks need more than some steps of those on one side.
+    """
+    dimension = axis.dims.get(definition.name)
+    back = carried(program, definition).get(dimension, []) if dimension is not None else []
+    if dimension is None or not back:
+        return None
+    steps = [form.constant for form in back]
+    if not all(form.is_constant for form in back) or min(steps) < 0 < max(steps):
+        raise carried_along(definition, dimension)
+    return Handed(definition.name, axis.name, dimension, max(map(abs, steps)), max(steps) > 0)
+
+
+def carried_along(definition: Definition, dimension: int) -> CompileError:
+    """That each element of a recurrence needs others along a dimension, of which nobody knows how many."""
+    own = definition.indices[dimension]
+    others = [f"`{name}`" for name in definition.indices if name != own]
+    return CompileError(
+        [
+            Diagnostic(
+                "TAD1002",
+                f"`{definition.name}` cannot be divided along `{own}`: its elements need others on both "
+                "sides, or farther and farther away",
+                helps=[f"divide along {' or '.join(others)}"] if others else [],
+            )
+        ]
+    )
 
 
 def _needed(program: Program) -> Program:

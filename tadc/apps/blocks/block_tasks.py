@@ -12,13 +12,16 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tadc.apps.blocks.block_plan import StepsOfOthers
 from tadc.apps.blocks.joining import JOIN
 from tadc.toolkit.reporting import VERSION, CompileError, Diagnostic, Source, new_rlock
 from tadc.toolkit.running import (
     Array,
     ChosenVersions,
     Function,
+    Relation,
     function_of_text,
     new_array,
     sharing_threads,
@@ -51,6 +54,24 @@ def function_here(text: str, lengths: Mapping[str, int], version: str = VERSION)
     return found.at(lengths)
 
 
+#: Places along a dimension: a slice, or a list in order.
+Part = slice | NDArray[np.int64]
+
+
+def count(part: Part) -> int:
+    """How many places there are."""
+    return part.stop - part.start if isinstance(part, slice) else len(part)
+
+
+def piece_of(array: Array, piece: Sequence[Part]) -> Array:
+    """What an array has at some places of each dimension; a view where all of them are slices."""
+    found = array[tuple(s if isinstance(s, slice) else slice(None) for s in piece)]
+    for d, part in enumerate(piece):
+        if not isinstance(part, slice):
+            found = np.take(found, part, d)
+    return found
+
+
 @dataclass(frozen=True)
 class BoxLayout:
     """How a box is made of pieces of chunks.
@@ -60,7 +81,7 @@ class BoxLayout:
     """
 
     lengths: tuple[tuple[int, ...], ...]
-    pieces: tuple[Slices | None, ...]
+    pieces: tuple[tuple[Part, ...] | None, ...]
 
     def box(self, chunks: Sequence[Any], dtype: np.dtype[Any], within: Slices | None = None) -> Array:
         """The box, or what is within these places of it: of one chunk without a copy."""
@@ -73,7 +94,7 @@ class BoxLayout:
             for piece, lengths in zip(met, self.lengths, strict=True):
                 n = n * len(lengths) + piece.number
             part, own = np.asarray(chunks[n]), self.pieces[n]
-            part = (part if own is None else part[own])[tuple(piece.own for piece in met)]
+            part = (part if own is None else piece_of(part, own))[tuple(piece.own for piece in met)]
             if part.shape == shape and part.flags.c_contiguous:
                 return part
             if found is None:
@@ -119,11 +140,11 @@ class StitchBox:
 class CutPiece:
     """A task that copies a piece out of a chunk, so that the chunk need neither move nor stay."""
 
-    piece: Slices
+    piece: tuple[Part, ...]
 
     def __call__(self, chunk: Any) -> Any:
         """The piece."""
-        return np.array(np.asarray(chunk)[self.piece])
+        return np.array(piece_of(np.asarray(chunk), self.piece))
 
 
 @dataclass(frozen=True)
@@ -143,7 +164,8 @@ class PartOfBlock:
 class ComputeBlock:
     """A task that computes the results of a block: one array, or several in a tuple.
 
-    `results` has their shapes and types, `parts` those parts of the block that are computed one by one.
+    `results` has their shapes and types, `parts` those parts of the block that are computed one by one;
+    `arrays` and `before` are as those of a block's plan.
     """
 
     text: str
@@ -151,6 +173,8 @@ class ComputeBlock:
     layouts: Mapping[str, tuple[BoxLayout, np.dtype[Any]]]
     results: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
     parts: Sequence[PartOfBlock]
+    arrays: Mapping[str, Relation]
+    before: Mapping[str, StepsOfOthers]
 
     def __call__(self, *chunks: Sequence[Any]) -> Any:
         """The results, of the chunks of each argument."""
@@ -172,7 +196,8 @@ class ComputeBlock:
         out = {
             name: array[*part.writes[name], ...] if part.writes else array for name, array in results.items()
         }
-        f(**boxes, **part.sizes, out=out)
+        boxes |= {name: steps.filled(boxes[name]) for name, steps in self.before.items()}
+        f(**boxes, **self.arrays, **part.sizes, out=out)
 
 
 @dataclass(frozen=True)

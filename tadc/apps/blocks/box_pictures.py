@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
-from tadc.apps.blocks.block_plan import BlockPlan, BlockTask, Box, StagePlan
+import numpy as np
+
+from tadc.apps.blocks.block_plan import BlockPlan, BlockTask, Box, Places, StagePlan
 from tadc.toolkit.reporting import COLORS, GREY, INK, picture_of
 
 #: Of a tensor of one dimension, how high it is drawn, as a share of its length.
@@ -47,18 +50,35 @@ def _tensor(axes: Any, stage: StagePlan, task: BlockTask, name: str, box: Box) -
         for place in places[1:]:
             line = axes.axvline if d == len(shape) - 1 else axes.axhline
             line(place.start, color=GREY, linewidth=0.6)
-    rows, columns = _flat(box, high)
     color = COLORS[0] if name in task.reads else COLORS[1]
-    corner = columns.start, rows.start
-    axes.add_patch(Rectangle(corner, len(columns), len(rows), facecolor=color, alpha=0.5, edgecolor=color))
+    for part in product(*map(_runs, box[-2:])):
+        rows, columns = _flat(part, high)
+        corner = columns.start, rows.start
+        sides = len(columns), len(rows)
+        axes.add_patch(Rectangle(corner, *sides, facecolor=color, alpha=0.5, edgecolor=color))
     axes.set_xlim(-0.02 * wide, 1.02 * wide)
     axes.set_ylim(1.02 * high, -0.02 * high)
     axes.set_aspect("auto" if len(shape) < 2 else "equal")
-    axes.set_title(f"{name}[{', '.join(f'{p.start}:{p.stop}' for p in box)}]", fontsize=8)
+    axes.set_title(f"{name}[{', '.join(map(_said, box))}]", fontsize=8)
     axes.set_axis_off()
 
 
-def _flat(box: Box, high: int | None = None) -> tuple[range, range]:
+def _said(places: Places) -> str:
+    """Places as a title has them."""
+    if isinstance(places, range):
+        return f"{places.start}:{places.stop}"
+    return f"{len(places)} of {places[0]}:{places[-1] + 1}"
+
+
+def _runs(places: Places) -> list[range]:
+    """Places as runs."""
+    if isinstance(places, range):
+        return [places]
+    parts = np.split(places.array, np.flatnonzero(np.diff(places.array) > 1) + 1)
+    return [range(int(part[0]), int(part[-1]) + 1) for part in parts]
+
+
+def _flat(box: tuple[range, ...], high: int | None = None) -> tuple[range, range]:
     """The last two dimensions of a box, also of one that has fewer."""
     if len(box) >= 2:
         return box[-2], box[-1]

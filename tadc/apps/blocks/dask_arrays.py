@@ -20,6 +20,7 @@ from tadc.apps.blocks.block_function import (
     FunctionInBlocks,
     checked_lengths,
     given_by_name,
+    index_arrays_of,
     sizes_told,
     usual_index,
 )
@@ -89,7 +90,12 @@ class DaskFunction:
             division = self._divided(tuple(lengths))
         if any(axis.extent(sizes) == 0 for axis in division.axes):
             division = self._divided(())
-        plan = division.plan(sizes, lengths)
+        indices = {name: given[name] for name in f.program.index_arrays()}
+        if indices and not any(isinstance(value, da.Array) for value in indices.values()):
+            division = f.block.divided(tuple(axis.name for axis in division.axes), lists=True)
+            plan = division.plan(sizes, lengths, index_arrays_of(f, indices, sizes))
+        else:
+            plan = division.plan(sizes, lengths)
         warn_of(list(_one_chunk(division.axes, plan, {n: a for n, a in arrays.items() if given[n] is a})))
         found = _graph(division, plan, arrays)
         return found[0] if len(found) == 1 else result_type(f.outputs)(*found)

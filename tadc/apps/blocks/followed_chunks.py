@@ -50,7 +50,9 @@ class _PlacesAlong(NamedTuple):
     extent: int
 
     def at(self, place: int) -> range:
-        return self.stage.task_of((0,), [range(place, place + 1)]).reads[self.argument][self.dimension]
+        found = self.stage.task_of((0,), [range(place, place + 1)]).reads[self.argument][self.dimension]
+        assert isinstance(found, range)  # Plans without index arrays have no lists.
+        return found
 
     @property
     def move(self) -> bool:

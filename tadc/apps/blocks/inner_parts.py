@@ -18,7 +18,7 @@ def parts_of(plan: StagePlan, task: BlockTask, tensors: Mapping[str, Chunks]) ->
     No sum is computed in parts, for its bits depend on its loops, and so on the sizes of a block. Nor is an
     axis divided of which parts of results would not be one piece of memory.
     """
-    if _has_sums(plan.stage.program):
+    if _has_sums(plan.stage.program) or plan.listed is not None:
         return [task]
     for n, axis in enumerate(plan.stage.axes):
         dims = {name: axis.dims.get(name) for name in task.writes}

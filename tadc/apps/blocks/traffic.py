@@ -9,7 +9,7 @@ from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
 
-from tadc.apps.blocks.block_plan import BlockPlan, BlockTask, Box, StagePlan, bytes_of
+from tadc.apps.blocks.block_plan import BlockPlan, BlockTask, Box, StagePlan, bytes_of, part_of
 from tadc.toolkit.language import Program, count_program, specialised
 from tadc.toolkit.reporting import ShownAsTables
 
@@ -23,9 +23,10 @@ class StageTraffic:
 
     A block's own are those places of a tensor that go along with an axis and are the block's; of a tensor
     that does not go along with another axis, the first block there has them. `moved` are what blocks read
-    beside their own; `copied` is what each worker needs whole, once. Boxes are the least, so no other way to
-    compute these blocks moves less. `joined` are parts of sums. `memory` is the most that one block has of
-    boxes and results. `operations` are those of the results, without what blocks compute twice.
+    beside their own, with the index arrays that say where this stands in lists; `copied` is what each worker
+    needs whole, once. Boxes are the least, so no other way to compute these blocks moves less. `joined` are
+    parts of sums. `memory` is the most that one block has of boxes and results. `operations` are those of the
+    results, without what blocks compute twice.
     """
 
     blocks: int
@@ -112,11 +113,13 @@ def _stage(stage: StagePlan) -> StageTraffic:
     tasks = [stage.task(cell) for cell in stage.cells]
     types = {t.name: t.type for t in (*program.arguments, *program.outputs)}
     along = {a.name for a in program.arguments if any(a.name in axis.dims for axis in stage.stage.axes)}
+    single = {name for name in tasks[0].reads if name in along or stage.has_lists(name)}
     parts = {part.name for part in stage.stage.parts}
     own = read = joined = written = 0
     for task in tasks:
-        own += sum(bytes_of(_own(stage, task, name), types[name]) for name in along)
-        read += sum(bytes_of(task.reads[name], types[name]) for name in along)
+        own += sum(bytes_of(_own(stage, task, name), types[name]) for name in along & single)
+        read += sum(bytes_of(task.reads[name], types[name]) for name in single) + _numbers(task)
+        read += sum(bytes_of(b.box, types[b.of]) for b in task.before.values())
         results = [
             (n, bytes_of(b, types[n])) for n, b in task.writes.items() if stage.is_written(n, task.cell)
         ]
@@ -126,16 +129,21 @@ def _stage(stage: StagePlan) -> StageTraffic:
         len(tasks),
         own,
         read - own,
-        sum(bytes_of(tasks[0].reads[a.name], a.type) for a in program.arguments if a.name not in along),
+        sum(bytes_of(box, types[name]) for name, box in tasks[0].reads.items() if name not in single),
         joined,
         written,
-        max(sum(bytes_of(box, types[name]) for name, box in _boxes(task)) for task in tasks),
+        max(_numbers(t) + sum(bytes_of(box, types[n]) for n, box in _boxes(t)) for t in tasks),
         count_program(_at(program, stage)).weighted,
     )
 
 
 def _boxes(task: BlockTask) -> Iterator[tuple[str, Box]]:
     return chain(task.reads.items(), task.writes.items())
+
+
+def _numbers(task: BlockTask) -> int:
+    """The bytes of index arrays that are made for a block."""
+    return sum(relation.array.nbytes for relation in task.arrays.values())
 
 
 def _own(stage: StagePlan, task: BlockTask, name: str) -> Box:
@@ -148,7 +156,7 @@ def _own(stage: StagePlan, task: BlockTask, name: str) -> Box:
         if d is not None:
             last = n + 1 == len(places)
             stop = stage.shapes[name][d] if last else places[n].stop
-            found[d] = range(max(found[d].start, places[n].start), min(found[d].stop, stop))
+            found[d] = part_of(found[d], places[n].start, stop)
     return tuple(found)
 
 

@@ -1,0 +1,351 @@
+"""The program of a block over lists: of what is read through index arrays, the places that the block reads.
+
+A dimension of a tensor that is read so is a list of places, in order, and the sums and intermediates that run
+along it run over the list. Index arrays say where in a list what they name stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tadc.apps.blocks.listed_places import ListedPlaces
+from tadc.apps.blocks.places_read import PLACE, PlacesRead, of_reach
+from tadc.apps.blocks.reach import Reach
+from tadc.toolkit.language import (
+    Affine,
+    Argument,
+    Constraint,
+    Definition,
+    Domain,
+    Floor,
+    Guard,
+    IndexValue,
+    Lookup,
+    Names,
+    Program,
+    Read,
+    Reduce,
+    Term,
+    as_form,
+    at_least_zero,
+    bottom_up,
+    box,
+    equals_zero,
+    implied,
+    operands,
+    print_program,
+    tensors_read,
+)
+from tadc.toolkit.transforms import used_sizes
+
+#: Sets of places of which a list is the union.
+Listed = frozenset[PlacesRead]
+
+#: What stands where a number is in no list: any place, the end of the list, or the first place behind it.
+Missing = Literal["any", "end", "next"]
+
+
+@dataclass(frozen=True)
+class PlaceNumbers:
+    """An index array of a block: where in a list the elements of an index array stand, with something added.
+
+    `of` is an index array of the program, or the number of a list; `into` that of a list, None for the places
+    themselves.
+    """
+
+    name: str
+    of: str | int
+    into: int | None
+    added: int
+    missing: Missing
+
+
+@dataclass(frozen=True)
+class ListedProgram:
+    """The program of a block over lists.
+
+    `dims` has of each dimension of an argument the number of its list, None where it has none. `sizes` are
+    those of the program; `lengths` are the lengths of lists, sizes of their own or forms of others. `skipped`
+    are sizes that say how many places before a run of places are not in a list.
+    """
+
+    text: str
+    lists: tuple[Listed, ...]
+    lengths: tuple[Affine, ...]
+    dims: Mapping[str, tuple[int | None, ...]]
+    arguments: tuple[str, ...]
+    numbers: tuple[PlaceNumbers, ...]
+    skipped: Mapping[str, tuple[int, Reach]]
+    sizes: tuple[str, ...]
+
+
+def listed(program: Program, known: Domain, own: Collection[str]) -> ListedProgram | None:
+    """The program over lists; None where nothing is read through index arrays of which a part is enough."""
+    if not program.index_arrays() or any(d.pattern is not None for d in program.outputs):
+        return None
+    places = ListedPlaces(program, known, own)
+    return _Lister(program, known, own, places).made() if places.read else None
+
+
+class _Lister:
+    """Makes forms that are places of lists of forms that are places of tensors."""
+
+    def __init__(self, program: Program, known: Domain, own: Collection[str], places: ListedPlaces) -> None:
+        self.program = program
+        self.terms = program.terms
+        self.known = known
+        self.own = own
+        self.places = places
+        self.names = Names(program)
+        self.arrays = program.index_arrays()
+        self.shapes = program.shapes()
+        self.lists: dict[Listed, int] = {}
+        self.lengths: list[Affine] = []
+        self.numbers: dict[tuple[str | int, int | None, int, Missing], PlaceNumbers] = {}
+        self.made_arrays: dict[str, Argument] = {}
+        self.skipped: dict[tuple[int, Reach], str] = {}
+        #: How many places there are, of which a list has some.
+        self.extents: dict[int | str, int | Affine] = {}
+        self.dims = {
+            tensor.name: tuple(self._list_of(tensor.name, d) for d in range(len(tensor.shape)))
+            for tensor in (*program.arguments, *program.definitions)
+        }
+        self.ranges = {name: self._range(name, frozenset(found)) for name, found in places.ranges.items()}
+        #: What indices of definitions that run over lists are called in a program.
+        self.spoken: dict[str, Affine] = {}
+
+    def made(self) -> ListedProgram:
+        """The program, and what its arguments are."""
+        definitions = tuple(self._definition(d) for d in self.program.definitions)
+        read = tensors_read(d.body for d in definitions)
+        kept = [
+            replace(a, shape=self._shape(a.name), pattern=None)
+            for a in self.program.arguments
+            if a.name in read
+        ]
+        arguments = (*kept, *self.made_arrays.values())
+        lengths = (form.variable for form in self.lengths)
+        lists = (name for name in lengths if name and name not in self.program.sizes)
+        sizes = (*self.program.sizes, *lists, *self.skipped.values())
+        program = replace(
+            self.program, arguments=arguments, definitions=definitions, sizes=sizes, excluded=()
+        )
+        used = used_sizes(program, arguments)
+        program = replace(program, sizes=tuple(name for name in sizes if name in used))
+        return ListedProgram(
+            print_program(program),
+            tuple(self.lists),
+            tuple(self.lengths),
+            {a.name: self.dims[a.name] for a in self.program.arguments},
+            tuple(a.name for a in kept),
+            tuple(self.numbers.values()),
+            {name: key for key, name in self.skipped.items()},
+            program.sizes,
+        )
+
+    def _list_of(self, tensor: str, dimension: int) -> int | None:
+        found = self.places.read.get((tensor, dimension))
+        if found is None:
+            return None
+        number = self._number(frozenset(found), tensor)
+        self.extents[number] = self.shapes[tensor][dimension]
+        return number
+
+    def _range(self, name: str, places: Listed) -> int:
+        """The list that an index runs over."""
+        tensor, dimension = self.places.users[name][0]
+        number = self._number(places, tensor)
+        self.extents.setdefault(number, self.shapes[tensor][dimension])
+        return number
+
+    def _number(self, places: Listed, wish: str) -> int:
+        if places not in self.lists:
+            self.lists[places] = len(self.lists)
+            self.lengths.append(Affine.var(self.names.free(f"{wish}_size")))
+        return self.lists[places]
+
+    def _run(self, reach: Reach) -> int:
+        """The list of a run of places."""
+        places = frozenset([of_reach(reach)])
+        if places not in self.lists:
+            self.lists[places] = len(self.lists)
+            self.lengths.append(reach.last[0] - reach.first[0] + 1)
+        return self.lists[places]
+
+    def _length(self, number: int) -> Affine:
+        return self.lengths[number]
+
+    def _shape(self, tensor: str) -> tuple[int | Affine, ...]:
+        shape = zip(self.dims[tensor], self.shapes[tensor], strict=True)
+        return tuple(size if number is None else self._length(number) for number, size in shape)
+
+    def _definition(self, definition: Definition) -> Definition:
+        own = {
+            index: f"?{definition.name}_{index}"
+            for index, number in zip(definition.indices, self.dims[definition.name], strict=True)
+            if number is not None
+        }
+        self.spoken |= {name: Affine.var(index) for index, name in own.items()}
+        body = self.terms.substitute(definition.body, {i: Affine.var(n) for i, n in own.items()})
+        return replace(
+            definition, shape=self._shape(definition.name), body=bottom_up(body, {}, self._node, self._below)
+        )
+
+    def _below(self, node: Term) -> Sequence[Term]:
+        return (self.places.opened(node)[2],) if isinstance(node, Reduce) else operands(node)
+
+    def _node(self, node: Term, below: Sequence[Term]) -> Term:
+        match node:
+            case Reduce():
+                binders, rows, _ = self.places.opened(node)
+                ranges = {b: self._length(self.ranges[b]) for b in binders if b in self.ranges}
+                kept, same = self._rows(rows)
+                made = (*box(ranges, ranges.values()), *kept)
+                return self.terms.reduce_like(node, binders, made, self._where(below[0], same))
+            case Guard():
+                kept, same = self._rows(node.conditions)
+                return self.terms.guard(kept, self._where(below[0], same), below[1], node.span)
+            case Read():
+                return self.terms.reread(node, node.tensor, self._at(node.tensor, node.indices))
+            case IndexValue():
+                return self.terms.index(self._value(node.form), node.span)
+            case _:
+                return self.terms.rebuild(node, below)
+
+    def _at(self, tensor: str, forms: Sequence[Affine]) -> tuple[Affine, ...]:
+        return tuple(self._place(tensor, d, form) for d, form in enumerate(forms))
+
+    def _place(self, tensor: str, dimension: int, form: Affine) -> Affine:
+        """Where in what the block has of a dimension a place stands."""
+        into = self.dims[tensor][dimension]
+        if into is None:
+            return self._value(form)
+        name = form.variable
+        if name is not None and name in self.ranges:
+            own = self._own(name)
+            return own if self.ranges[name] == into else self._looked_up(self.ranges[name], (own,), into)
+        atom = form.terms[0][0] if form.has_lookups else ""
+        if isinstance(atom, Lookup):
+            at = self._at(atom.array, atom.at)
+            return self._looked_up(atom.array, at, into, form.constant)
+        key = into, self.places.starts[tensor, dimension, form]
+        if key not in self.skipped:
+            self.skipped[key] = self.names.free(f"{tensor}_skipped")
+        return self._value(form) - Affine.var(self.skipped[key])
+
+    def _own(self, name: str) -> Affine:
+        return self.spoken.get(name, Affine.var(name))
+
+    def _value(self, form: Affine) -> Affine:
+        """A form whose value is as before."""
+        return form.replace(self._atom)
+
+    def _atom(self, atom: str | Floor | Lookup) -> Affine | None:
+        if isinstance(atom, Lookup):
+            return Affine.atom(replace(atom, at=self._at(atom.array, atom.at)))
+        if isinstance(atom, str) and atom in self.ranges:
+            return self._looked_up(self.ranges[atom], (self._own(atom),), None)
+        return None
+
+    def _where(self, body: Term, same: Mapping[Lookup, Affine]) -> Term:
+        """A term where elements of index arrays are the same as forms."""
+        return self.terms.with_forms(body, lambda form: form.replace(_in(same))) if same else body
+
+    def _rows(self, rows: Domain) -> tuple[Domain, dict[Lookup, Affine]]:
+        """Conditions on places as those on lists, and what elements of index arrays are where they hold."""
+        same: dict[Lookup, Affine] = {}
+        found = (self._row(row, same) for row in rows)
+        return tuple(row for row in found if row is not None), same
+
+    def _row(self, row: Constraint, same: dict[Lookup, Affine]) -> Constraint | None:
+        """None for a condition that holds of all places of a list."""
+        names = [name for name, _ in row.form.terms if isinstance(name, str) and name in self.ranges]
+        lookups = [(atom, k) for atom, k in row.form.terms if isinstance(atom, Lookup)]
+        if len(names) == 1 and self._holds(row, names[0]):
+            return None
+        if len(names) == 1 and len(lookups) == 1:
+            found = self._compared(row, names[0], *lookups[0])
+            if found is not None:
+                return found
+        reach = self.places.runs.get(row)
+        if reach is not None and not names and self._is_cut(reach, lookups[0][0]):
+            return self._in_run(row, reach, lookups[0][0], same)
+        return Constraint(self._value(row.form), row.equality)
+
+    def _holds(self, row: Constraint, name: str) -> bool:
+        """Whether a condition holds of all places that an index takes."""
+        if row.equality:
+            return False
+        own = {PLACE: Affine.var(name)}
+        return all(
+            implied(row.form, (*self.known, *(r.substitute(own) for r in places.rows)))
+            for places in self.places.ranges[name]
+        )
+
+    def _compared(self, row: Constraint, name: str, lookup: Lookup, k: int) -> Constraint | None:
+        """A comparison of a place of a list with an element of an index array."""
+        sign = row.form.coefficient(name)
+        rest = row.form - Affine.var(name) * sign - Affine.atom(lookup) * k
+        if abs(sign) != 1 or k != -sign or not rest.is_constant:
+            return None
+        own, at, into = self._own(name), self._at(lookup.array, lookup.at), self.ranges[name]
+        if row.equality:  # The place is the element with something added.
+            return equals_zero(self._looked_up(lookup.array, at, into, -rest.constant * sign, "end") - own)
+        if sign > 0:  # At least the element: not before the first place that is.
+            return at_least_zero(own - self._looked_up(lookup.array, at, into, -rest.constant, "next"))
+        behind = self._looked_up(lookup.array, at, into, rest.constant + 1, "next")
+        return at_least_zero(behind - 1 - own)
+
+    def _is_cut(self, reach: Reach, lookup: Lookup) -> bool:
+        """Whether a block has some of an index array, and the numbers in a run that are in it."""
+        forms = {name for form in reach.forms for name in form.variables}
+        is_run = len(reach.first) == len(reach.last) == 1
+        is_cut = any(number is not None for number in self.dims[lookup.array])
+        return is_run and is_cut and not forms.isdisjoint(self.own)
+
+    def _in_run(
+        self, row: Constraint, reach: Reach, lookup: Lookup, same: dict[Lookup, Affine]
+    ) -> Constraint:
+        """That an element of an index array is a number of a run, by where this stands there."""
+        other = row.form.solved(lookup)
+        assert other is not None
+        at = self._at(lookup.array, lookup.at)
+        found = self._looked_up(lookup.array, at, self._run(reach), 0, "end")
+        same[replace(lookup, at=at)] = found + reach.first[0]
+        return equals_zero(found - other + reach.first[0])
+
+    def _looked_up(
+        self, of: str | int, at: Sequence[Affine], into: int | None, added: int = 0, missing: Missing = "any"
+    ) -> Affine:
+        """An element of an index array of the block that says where in a list something stands."""
+        key = of, into, added, missing
+        if key not in self.numbers:
+            made = self.numbers[key] = PlaceNumbers(self._name(of, into), of, into, added, missing)
+            self.made_arrays[made.name] = self._array(made)
+        return self.made_arrays[self.numbers[key].name].lookup(at)
+
+    def _name(self, of: str | int, into: int | None) -> str:
+        wish = self._spoken(of) if isinstance(of, int) else of
+        return self.names.free(f"{wish}_places" if into is None else f"{wish}_in_{self._spoken(into)}")
+
+    def _spoken(self, number: int) -> str:
+        name = self.lengths[number].variable
+        return name.removesuffix("_size") if name else "block"
+
+    def _array(self, numbers: PlaceNumbers) -> Argument:
+        if numbers.into is None:
+            below = as_form(self.extents[numbers.of])
+        else:
+            below = self._length(numbers.into) + (numbers.missing != "any")
+        if isinstance(numbers.of, int):
+            return Argument(numbers.name, "i32", (self._length(numbers.of),), below=below, increasing=True)
+        source = self.arrays[numbers.of]
+        rises = source.increasing and numbers.missing != "end"
+        shape = self._shape(numbers.of)
+        return replace(source, name=numbers.name, shape=shape, below=below, increasing=rises)
+
+
+def _in(same: Mapping[Lookup, Affine]) -> Callable[[str | Floor | Lookup], Affine | None]:
+    return lambda atom: same.get(atom) if isinstance(atom, Lookup) else None
