@@ -11,7 +11,15 @@ from tadc.caller.boundary import public, usage
 from tadc.dialect import mlir
 from tadc.frontend.packages import imported
 from tadc.importing.imported_function import ImportedFunction, imported_function
-from tadc.importing.linalg_modules import NamedValue, legal_names, lowered, module_context, program_of
+from tadc.importing.linalg_modules import (
+    NamedValue,
+    entry_of,
+    legal_names,
+    lowered,
+    module_context,
+    program_of,
+)
+from tadc.importing.refusals import first_line, refuse, user_place
 from tadc.importing.source_places import SourcePlace
 
 
@@ -35,18 +43,19 @@ def from_jax(
     jax: Any = imported("jax", "`from_jax` needs JAX", "jax")
     if not callable(f):
         raise usage(f"a function of JAX is imported, not {type(f).__name__}")
-    traced = jax.jit(_bound(f, static or {}), keep_unused=True).trace(*args)
-    text = (
-        traced.lower()
-        .compiler_ir("stablehlo")
-        .operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
-    )
-    names = _names(f, args)
     name, place = _name_and_place(f)
+    traced, text = _traced(_bound(f, static or {}), args, name, place)
+    names = _names(f, args)
     results = _result_names(traced.out_info, name)
     with mlir.LOCK, module_context() as context:
         module = lowered(mlir.ir.Module.parse(text, context))
-        function = next(op for op in module.body.operations if op.operation.name == "func.func").operation
+        function = entry_of(module)
+        if len(function.regions[0].blocks[0].arguments) != len(names):
+            refuse(
+                f"`{name}` reads a value of another trace",
+                place,
+                "what a function of JAX keeps of a trace has no value: give it as an argument",
+            )
         program = program_of(function, [NamedValue(n) for n in names], results, name, place)
     tree = jax.tree_util.tree_structure(traced.out_info)
 
@@ -58,6 +67,34 @@ def from_jax(
         return jax.tree_util.tree_unflatten(tree, flat)
 
     return imported_function(program, arguments_of, result_of)
+
+
+def _traced(
+    f: Callable[..., Any], args: Sequence[Any], name: str, place: SourcePlace | None
+) -> tuple[Any, str]:
+    """What JAX traces, and its StableHLO. Raises UsageError (TAD0513) where it cannot be traced."""
+    jax: Any = import_module("jax")
+    leaves: list[Any] = jax.tree_util.tree_leaves(args)
+    if any(_is_symbolic(size) for leaf in leaves for size in getattr(leaf, "shape", ())):
+        refuse(
+            "symbolic sizes of JAX cannot be imported",
+            place,
+            "give numbers; a program of PyTorch, ONNX or MLIR may have sizes that are symbols",
+        )
+    try:
+        traced = jax.jit(f, keep_unused=True).trace(*args)
+        module = traced.lower().compiler_ir("stablehlo")
+    except (TypeError, jax.errors.JAXTypeError, jax.errors.UnexpectedTracerError) as error:
+        refuse(
+            f"JAX cannot trace `{name}`: {first_line(error)}",
+            user_place(error) or place,
+            "choices by values are `jnp.where` or `lax.cond`; arguments that are no arrays are `static`",
+        )
+    return traced, module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
+
+
+def _is_symbolic(size: Any) -> bool:
+    return type(size).__module__.partition(".")[0] == "jax"
 
 
 def _bound(f: Callable[..., Any], static: Mapping[str, Any]) -> Callable[..., Any]:

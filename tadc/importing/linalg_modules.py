@@ -48,10 +48,19 @@ def lowered(module: Any) -> Any:
     return module
 
 
+def entry_of(module: Any) -> Any:
+    """The first function of a module that has a body."""
+    return next(
+        op.operation
+        for op in module.body.operations
+        if op.operation.name == "func.func" and list(op.operation.regions[0].blocks)
+    )
+
+
 def _inline_the_rest(module: Any) -> None:
     """Put in place what MLIR leaves as calls, as it does not know an operation of the function."""
     functions = {op.attributes["sym_name"].value: op.operation for op in module.body.operations}
-    entry = next(iter(functions.values()))
+    entry = entry_of(module)
     while calls := [op for op in inner_operations(entry.regions[0].blocks[0]) if op.name == "func.call"]:
         for call in calls:
             with mlir.ir.InsertionPoint(call):

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from tadc.caller.boundary import UsageError
 from tadc.frontend.diagnostics import Diagnostic, Label
-from tadc.importing.source_places import SourcePlace, place_of
+from tadc.importing.source_places import SourcePlace, is_of_user, place_of
 
 #: By the name of an operation what a person calls it, and what can be done.
 KNOWN = {
@@ -23,6 +23,7 @@ KNOWN = {
         "solving a triangular system",
         "leave it in JAX or PyTorch, around functions of tadc",
     ),
+    "callback": ("calls of Python", "leave out what prints, and compute the rest outside"),
     "getrf": ("solving a linear system", "solve it outside, or leave it in JAX or PyTorch"),
     "trsm": ("solving a triangular system", "solve it outside, or leave it in JAX or PyTorch"),
     "shli": ("operations on bits, as random numbers are made by,", "draw them outside, as an argument"),
@@ -73,3 +74,21 @@ def refuse_operation(name: str, place: SourcePlace | None, target: str = "") -> 
         )
     what, help = known
     refuse(f"{what} cannot be imported: `{full}`", place, help)
+
+
+def first_line(error: Exception) -> str:
+    """The first line that an error says."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def user_place(error: Exception) -> SourcePlace | None:
+    """The last line of the user's files in the trace of an error."""
+    found: SourcePlace | None = None
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if is_of_user(file):
+            found = SourcePlace(file, trace.tb_lineno)
+        trace = trace.tb_next
+    return found

@@ -49,11 +49,16 @@ class SourcePlace:
         return _assigned(self.file).get(self.number)
 
 
+def is_of_user(file: str) -> bool:
+    """Whether a file is of no library."""
+    return not file.startswith(_LIBRARIES) and "site-packages" not in file
+
+
 def place_of(location: Any) -> SourcePlace | None:
     """The innermost place in a location of MLIR that is in no library; any other where all are."""
     files = _FILE.findall(str(location))
     for file, line, _ in files:
-        if not file.startswith(_LIBRARIES) and "site-packages" not in file and file != "-":
+        if is_of_user(file) and file != "-":
             return SourcePlace(file, int(line))
     return None
 

@@ -16,7 +16,7 @@ from tadc.frontend.packages import imported
 from tadc.importing.imported_function import ImportedFunction, imported_function
 from tadc.importing.index_forms import IndexForm, SizeSymbol, number, of_atom
 from tadc.importing.linalg_modules import NamedValue, legal_names, lowered, module_context, program_of
-from tadc.importing.refusals import refuse
+from tadc.importing.refusals import first_line, refuse, user_place
 from tadc.importing.source_places import SourcePlace
 from tadc.importing.torch_lowering import to_linalg
 
@@ -52,8 +52,8 @@ def from_torch(
         raise
     except Exception as error:
         refuse(
-            f"PyTorch cannot export `{name}`: {_first_line(error)}",
-            _user_place(error) or place,
+            f"PyTorch cannot export `{name}`: {first_line(error)}",
+            user_place(error) or place,
             "control flow by values of tensors, side effects, and all that `torch.export` does not take",
         )
     return function_of_exported(exported, name, place, buffers=buffers)
@@ -196,7 +196,7 @@ def _graph_in_linalg(graph: Any, context: Any, place: SourcePlace | None) -> Any
     try:
         importer.import_stateless_graph(graph)
     except Exception as error:
-        refuse(f"torch-mlir cannot read the graph: {_first_line(error)}", place)
+        refuse(f"torch-mlir cannot read the graph: {first_line(error)}", place)
     to_linalg(importer.module, place)
     return lowered(importer.module)
 
@@ -245,20 +245,3 @@ class _SizeNames:
                 symbol = self.symbols[str(term)] = SizeSymbol(next(self.free))
             total += of_atom(symbol).scaled(int(times))
         return total
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:200] if lines else type(error).__name__
-
-
-def _user_place(error: Exception) -> SourcePlace | None:
-    """The last line of the user's files in the trace of an error."""
-    found: SourcePlace | None = None
-    trace = error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if "site-packages" not in file and "/tadc/" not in file:
-            found = SourcePlace(file, trace.tb_lineno)
-        trace = trace.tb_next
-    return found

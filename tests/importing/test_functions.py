@@ -110,3 +110,42 @@ def test_static_arguments_are_constants() -> None:
 def test_the_page_lists_all_that_is_tried() -> None:
     page = table.PAGE.read_text(encoding="utf-8")
     assert page == table.with_table(page), "run `python -m tests.importing.table`"
+
+
+def test_mistakes_are_said_at_their_lines() -> None:
+    kept: list[Any] = []
+
+    def keeps(x: Any) -> Any:
+        kept.append(x)
+        return x
+
+    def chooses(x: Any) -> Any:
+        return x if x.sum() > 0 else -x
+
+    def calls(x: Any) -> Any:
+        jax.debug.print("{}", x)
+        return jax.pure_callback(np.sin, x, x)
+
+    def of_number(size: int) -> Any:
+        return jax.ShapeDtypeStruct((size,), np.float64)
+
+    x = np.ones(3)
+    tadc.from_jax(keeps, x)
+    cases: list[tuple[Any, tuple[Any, ...], str]] = [
+        (lambda y: y + kept[0], (x,), "another trace"),
+        (chooses, (x,), "cannot trace `chooses`"),
+        (calls, (x,), "calls of Python"),
+        (lambda y: y, ("text",), "cannot trace"),
+        (lambda y: y, (jax.ShapeDtypeStruct(jax.export.symbolic_shape("b"), np.float64),), "symbolic sizes"),
+    ]
+    for function, given, message in cases:
+        with pytest.raises(tadc.UsageError, match=rf"(?s)TAD0513.*{message}.*test_functions\.py:\d+"):
+            tadc.from_jax(function, *given)
+    assert str(tadc.from_jax(jnp.tanh, of_number(4))).startswith("x")
+
+
+def test_large_constants_are_arguments_with_a_value() -> None:
+    weights = np.random.default_rng(0).normal(size=(40, 30))
+    f = tadc.from_jax(lambda x: weights @ x, np.ones(30))
+    assert f.inputs == ("x", "constant")
+    assert apart(f(np.ones(30)), weights @ np.ones(30)) < CLOSE
