@@ -261,6 +261,14 @@ def test_a_plan_without_index_arrays() -> None:
     assert block.boxes(**SIZES)[0]["x"] == (slice(0, 23), slice(0, 2))
 
 
+def test_certificates_are_of_boxes() -> None:
+    """A list has what elements of index arrays name, and needs none."""
+    f = tadc.function(ELL)
+    given = arguments(f)
+    found = f.block(i=4).certificate(**indices_of(f, given))
+    assert {witness.tensor for witness in found} == {"a"}
+
+
 def test_data_on_disk(tmp_path: Any) -> None:
     """Only what blocks list is read."""
     f = tadc.function(ELL)

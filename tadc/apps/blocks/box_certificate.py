@@ -39,10 +39,15 @@ class Witness:
 
 
 def witnesses(stage: StagePlan, task: BlockTask) -> Iterator[Witness]:
-    """For each dimension that is divided the first and last place of a block's box, and who reads it."""
+    """For each dimension that is divided the first and last place of a block's box, and who reads it.
+
+    Of a list of places there is none: it has those alone that elements of index arrays name.
+    """
     program = stage.division
     sizes = stage.sizes_at(task.places)
     for argument in stage.stage.program.arguments:
+        if argument.name not in task.reads or stage.has_lists(argument.name):
+            continue
         for d, (part, places) in enumerate(
             zip(program.slices[argument.name], task.reads[argument.name], strict=True)
         ):
