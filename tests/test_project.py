@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_031,
-    "tadc": 39_727,
-    "tadc/apps": 13_118,
+    "tadc": 39_732,
+    "tadc/apps": 13_123,
 }
 
 
