@@ -107,6 +107,8 @@ class _Rules:
         if name in _PROPERTIES:
             return _PROPERTIES[name](as_array(operand))
         method = _OWN_METHODS.get(name) or (FUNCTIONS[name] if name in _METHODS else None)
+        if method is None and name in CALLS:
+            raise wrong(f"arrays of a program have no method `{name}`", in_python(CALLS[name].help))
         if method is None:
             near = did_you_mean(name, (*_PROPERTIES, *_OWN_METHODS, *_METHODS)) if name[0] != "_" else ()
             about = "".join(f"; {help}" for help in near)
@@ -134,9 +136,7 @@ def call_named(name: str, module: str, given: Sequence[Any], named: Mapping[str,
 
 def called(function: Callable[..., Any], title: str, /, *given: Any, **named: Any) -> Any:
     """The value of a function. Raises UsageError (TAD0510) for arguments that it does not have."""
-    named = {
-        name: value for name, value in named.items() if (name, value) not in (("out", None), ("dtype", None))
-    }
+    named = {n: value for n, value in named.items() if value is not None or n not in ("out", "dtype")}
     try:
         inspect.signature(function).bind(*given, **named)
     except TypeError as problem:

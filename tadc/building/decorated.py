@@ -21,7 +21,7 @@ from tadc.building.tensors import (
     index,
     let,
 )
-from tadc.building.whole_arrays import ArrayExpression
+from tadc.building.whole_arrays import ArrayExpression, assigned
 from tadc.caller.boundary import public
 from tadc.caller.warn_caller import nearest_caller
 
@@ -143,7 +143,7 @@ def _made(function: Any, head: Head | None) -> Function:
     if isinstance(value, DefinedTensor):
         value = (value,)
     if isinstance(value, tuple | list):
-        results: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        results: list[Any] = [_named(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     elif hasattr(value, "__float__"):  # an expression, or a number of Python or NumPy
         free = value.free if isinstance(value, Expression | ArrayExpression) else ()
         own = [p for p in parameters.values() if isinstance(p, Index) and p.name in free]
@@ -155,6 +155,13 @@ def _made(function: Any, head: Head | None) -> Function:
     about = ("__module__", "__name__", "__qualname__", "__doc__")
     vars(made).update({name: getattr(function, name) for name in about})
     return made
+
+
+def _named(result: Any) -> Any:
+    """One of several results; an array is named after the variable of Python that it is assigned to."""
+    if isinstance(result, ArrayExpression) and (name := assigned(result.site)):
+        return let(name, (), result)
+    return result
 
 
 def _signature(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

@@ -6,11 +6,14 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Any, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
 from tadc.frontend.conditions import NEGATED
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: How tightly the operators bind, loosest first; what stands in brackets is an ATOM.
 CHOICE, ADD, MULTIPLY, NEGATE, POWER, ATOM = range(6)
@@ -189,6 +192,10 @@ class Operand:
 
     # -- NumPy -----------------------------------------------------------------------------
 
+    if TYPE_CHECKING:  # functions of NumPy take it
+
+        def __array__(self) -> np.ndarray[Any, Any]: ...
+
     @public
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
         """What NumPy asks where a function of elements is called, or its number stands on the left."""
@@ -235,6 +242,26 @@ class Operand:
 
     __int__ = __complex__ = __index__ = __float__
 
+    @public
+    def __setitem__(self, key: object, value: object) -> NoReturn:
+        help = "choose by places: `tadc.where(i == 0, …, x[i])`, or put parts together by `np.concatenate`"
+        raise wrong("elements of a program are not assigned to", help)
+
+    @public
+    def __len__(self) -> int:
+        if self.is_array and isinstance(size := self.shape[0], int):
+            return size
+        raise wrong("an expression has no length", 'sizes are symbols: `N = tadc.size("N")`')
+
+    @public
+    def __iter__(self) -> Iterator[Any]:
+        if self.is_array and isinstance(size := self.shape[0], int):
+            return iter([HOOKS.arrays.read(self, (n,)) for n in range(size)])
+        raise wrong(
+            "one cannot iterate over an expression",
+            "`tadc.sum(k, …)` adds over an index, and `tadc.define` makes all elements",
+        )
+
 
 class Expression(Operand):
     """A number for each value of its indices, made by operators and by functions such as `tadc.exp`.
@@ -267,17 +294,6 @@ class Expression(Operand):
         self.free: frozenset[str] = frozenset().union(*(part.free for part in inside)).difference(binds)
         #: How many pieces its text has: what is used twice counts twice.
         self.pieces: int = min(len(parts) + sum(part.pieces for part in inside), _COUNTED)
-
-    @public
-    def __len__(self) -> NoReturn:
-        raise wrong("an expression has no length", 'sizes are symbols: `N = tadc.size("N")`')
-
-    @public
-    def __iter__(self) -> Iterator[Expression]:
-        raise wrong(
-            "one cannot iterate over an expression",
-            "`tadc.sum(k, …)` adds over an index, and `tadc.define` makes all elements",
-        )
 
     @public
     def __getitem__(self, indices: Any) -> Expression:

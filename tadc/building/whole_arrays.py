@@ -134,8 +134,12 @@ class ArrayExpression(Operand):
 
     def written_out(self, at: At) -> Expression:
         """The element as it is computed."""
-        with standing_at(self.site):
-            return expression(self._read(at))
+        try:
+            with standing_at(self.site):
+                return expression(self._read(at))
+        except RecursionError:
+            help = 'name a step in between: `h = tadc.let("h", {i: N}, …)`'
+            raise wrong("too many arrays are made of each other here", help, site=self.site) from None
 
     def kept(self, *, always: bool = False) -> DefinedTensor | None:
         """The definition of its elements; None where one costs nothing, or depends on others' indices."""
@@ -164,6 +168,10 @@ class ArrayExpression(Operand):
 
     def __getitem__(self, key: Any) -> Any:
         return HOOKS.arrays.read(self, cast(tuple[Any, ...], key) if isinstance(key, tuple) else (key,))
+
+    def shown(self) -> str:
+        """What messages say in its place."""
+        return f"an array of shape {shape_text(self.extents)}"
 
     def __repr__(self) -> str:
         return f"<tadc.ArrayExpression of shape {shape_text(self.extents)}>"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import pickle
 import re
@@ -112,6 +113,12 @@ REFUSED: list[tuple[str, Callable[[], Any]]] = [
     ("must match exactly", lambda: np.concatenate([a, a[:, 1:]])),
     ("mode 'median' is not supported", lambda: np.pad(x, 1, mode="median")),
     ("an array of 100 numbers", lambda: x + np.ones(100)),
+    ("no method `argmax`", lambda: x.argmax()),
+    ("no method `astype`", lambda: x.astype(np.float32)),
+    ("not assigned to", lambda: (x + 1).__setitem__(0, 3)),
+    ("`numpy.exp`: ", lambda: np.exp(x, out=np.ones(3))),
+    ("holds is not known", lambda: 1 if x.sum() > 0 else 2),
+    ("too many arrays", lambda: functools.reduce(lambda u, n: u * n + 1, range(600), a[i]).sum() + x[i]),
     ("accumulated depends on an index", lambda: np.cumsum(a[i])),
     ("takes `f` itself", lambda: tadc.define("f", [i], lambda: x[i])),
     ("cannot depend on an index", lambda: tadc.argument("y", "f64", (i,))),

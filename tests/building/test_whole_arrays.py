@@ -1,6 +1,7 @@
 """Whole arrays in kernels: each function of NumPy against NumPy, gradients against JAX."""
 
 # A kernel takes what its annotations say, and is called with arrays.
+# pyright: reportCallIssue=false, reportArgumentType=false
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownParameterType=false, reportMissingParameterType=false
 
@@ -226,6 +227,20 @@ def test_definitions_are_named_after_variables() -> None:
         "let hidden[i: N, j: M] = max(sum{k}_0^(K - 1) (x[i, k] * w[k, j]) + b[j], 0)\n"
         "f[i, j] = sum{k}_0^(M - 1) (hidden[i, k] * w2[k, j])"
     )
+
+
+def test_results_are_named_after_variables_and_rows_are_iterated_over() -> None:
+    @tadc.kernel
+    def f(x: tadc.f64[3, K]):
+        first, second, third = x
+        product = first * second + third * len(x)
+        total = product.sum()
+        return product, total
+
+    a = ARRAYS["x"][:3]
+    found = f(a)
+    np.testing.assert_allclose(found.product, a[0] * a[1] + 3 * a[2])
+    np.testing.assert_allclose(found.total, found.product.sum())
 
 
 def test_rows_windows_and_gathers() -> None:
