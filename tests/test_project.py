@@ -276,7 +276,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_031,
-    "tadc": 39_732,
+    "tadc": 39_763,
     "tadc/apps": 13_123,
 }
 
