@@ -21,6 +21,7 @@ from tadc.importing.elements import (
 from tadc.importing.imported_arrays import ImportedArray
 from tadc.importing.index_forms import Element, IndexForm, number, of_atom
 from tadc.importing.linalg_reader import LinalgReader, constant_scalar
+from tadc.importing.refusals import refuse
 
 #: So many numbers are written out as a choice; more are an argument.
 _FEW = 4
@@ -38,7 +39,10 @@ def read_constant(reader: LinalgReader, op: Any) -> None:
         reader.give(result, ImportedArray(shape, type, lambda _: scalar))
         return
     if "dense_resource" in str(attribute)[:200]:
-        attribute = getattr(mlir.ir, f"Dense{type.upper().replace('SI', 'I')}ResourceElementsAttr")(attribute)
+        kind = f"Dense{type.upper().replace('SI', 'I')}ResourceElementsAttr"
+        if not hasattr(mlir.ir, kind):
+            refuse("a constant that a resource of MLIR holds cannot be imported", reader.place(op))
+        attribute = getattr(mlir.ir, kind)(attribute)
     values = np.array(attribute).reshape([s.number or 0 for s in shape])
     give_constant(reader, result, values, type)
 

@@ -23,6 +23,8 @@ class ImportedFunction(Function):
     _arguments_of: Callable[..., dict[str, Any]] | None = None
     _result_of: Callable[[Sequence[Any]], Any] | None = None
     constants: Mapping[str, Any] = {}
+    #: The names of outputs in the order of the original; the program has them in that of its lines.
+    results: tuple[str, ...] = ()
 
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Evaluate; see Function."""
@@ -31,7 +33,8 @@ class ImportedFunction(Function):
         found = super().__call__(out=out, **named)
         if self._result_of is None or out is not None:
             return found
-        return self._result_of([found] if len(self.outputs) == 1 else list(found))
+        by_name = {self.outputs[0]: found} if len(self.outputs) == 1 else found._asdict()
+        return self._result_of([by_name[name] for name in self.results])
 
     def storing(
         self, materialize: str | None = None, memory_limit: int | str | None = None
@@ -39,7 +42,7 @@ class ImportedFunction(Function):
         """See Function."""
         made = super().storing(materialize, memory_limit)
         assert isinstance(made, ImportedFunction)
-        made.constants = self.constants
+        made.constants, made.results = self.constants, self.results
         made._arguments_of, made._result_of = self._arguments_of, self._result_of
         return made
 
@@ -81,6 +84,7 @@ def imported_function(
         )
     except CompileError as error:
         raise in_imported_source(error) from None
+    found.results = program.results
     found.constants = {**program.constants, **(constants or {})}
     found._arguments_of, found._result_of = arguments_of, result_of  # pyright: ignore[reportPrivateUsage]
     if not made.is_known:

@@ -93,6 +93,8 @@ class ImportedProgram:
     constants: Mapping[str, Any]
     #: What a size is told by, where no argument tells it.
     inputs: tuple[str, ...] = ()
+    #: The outputs in the order in which the function returned them.
+    results: tuple[str, ...] = ()
 
 
 def program_of(
@@ -207,7 +209,12 @@ class _Reading(LinalgReader):
         lines += [(declaration(tensor), tensor.place) for tensor in self.arguments]
         lines += [(definition(tensor, taken), tensor.place) for tensor in tensors]
         source = ImportedSource.of(lines, f"<{self.name}>")
-        return ImportedProgram(source, self.constants, tuple(t.name for t in self.arguments))
+        return ImportedProgram(
+            source,
+            self.constants,
+            tuple(t.name for t in self.arguments),
+            tuple(t.name for t in self.outputs),
+        )
 
     @staticmethod
     def _told(tensor: ImportedTensor) -> set[str]:

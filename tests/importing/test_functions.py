@@ -31,12 +31,12 @@ def apart(found: Any, wanted: Any) -> float:
     return float(np.abs(found - wanted).max(initial=0) / (1 + np.abs(wanted).max(initial=0)))
 
 
-def gradients(f: tadc.Function, named: dict[str, Any], cotangents: list[Any]) -> dict[str, Any]:
+def gradients(f: Any, named: dict[str, Any], cotangents: list[Any]) -> dict[str, Any]:
     """The gradients of an imported function by the names of its arguments."""
     wanted = [name for name in f.differentiable if not name.startswith("constant")]
     made = tadc.vjp(f, wanted)
     given = {
-        made.cotangents[o]: c for o, c in zip(f.outputs, cotangents, strict=True) if o in made.cotangents
+        made.cotangents[o]: c for o, c in zip(f.results, cotangents, strict=True) if o in made.cotangents
     }
     found = made(**named, **given)
     results = dict(zip(made.outputs, found if isinstance(found, tuple) else (found,), strict=True))
