@@ -276,7 +276,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_031,
-    "tadc": 39_763,
+    "tadc": 39_778,
     "tadc/apps": 13_123,
 }
 
