@@ -39,6 +39,7 @@ EXAMPLES = {
     "tad-reverse-diff": "read.mlir",
     "tad-forward-diff": "sum.mlir",
     "tad-vjp": "host.mlir",
+    "tad-to-linalg": "window.mlir",
     "tad-jvp": "host.mlir",
     "tad-jacobian": "window.mlir",
     "tad-materialize": "product.tad",

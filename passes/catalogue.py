@@ -329,6 +329,7 @@ class Specialise(TermPass):
     A program without a meaning for these values is an error.
     """
 
+    dialects = ("cf", "tensor")
     sizes: list[str] = names_option("values, as in N=4")
 
     def rewrite(self, program: Program) -> Program:
@@ -599,6 +600,7 @@ class ToLoops(Pass):
     sets: int = number_option(64, "sets of the first cache")
     ways: int = number_option(8, "lines in each of them")
     l2: int = number_option(2 << 20, "bytes of the second cache")
+    dialects = ("bufferization", "cf", "memref", "scf", "tensor", "vector")
     tensors: bool = flag_option("all functions stay, as functions of tensors that call their loops")
 
     def __post_init__(self) -> None:
@@ -616,6 +618,24 @@ class ToLoops(Pass):
                 is_shown=self.is_shown, is_called=self.tensors or symbol_name(function) in called,
             )  # fmt: skip
             self.scheduled.append(made)
+
+
+@register("tad-to-linalg", "functions are operations of linalg over tensors, no tad operation left")
+@dataclass
+class ToLinalg(Pass):
+    """Maps to `linalg.generic`, for a host's own passes.
+
+    Recurrences, `logsumexp`, and what reads through index arrays have no such form.
+    """
+
+    dialects = ("linalg", "tensor", "math", "cf")
+
+    def run(self, module: Any) -> None:
+        """Rewrite every function; raises UnsupportedIR for one that has no such form."""
+        from tadc.passes.linalg_generics import write_linalg
+
+        for function in tad_functions(module):
+            write_linalg(function)
 
 
 @register("tad-to-gpu", "gpu kernels for each tensor, laid out by how it is read; no tad operation left")

@@ -68,6 +68,8 @@ class Pass:
 
     argument: ClassVar[str] = ""
     description: ClassVar[str] = ""
+    #: Dialects of what it makes, beside those of every context: none can be loaded while passes run.
+    dialects: ClassVar[tuple[str, ...]] = ()
 
     def run(self, module: Any) -> None:
         """Transform the module in place; raises UnsupportedIR or a limit with what stops it."""
@@ -264,7 +266,7 @@ def build_pipeline(text: str, context: Any) -> Any:
     for position, element in split_pipeline(text):
         match = _ELEMENT.match(element)
         if match and match.group(1) in REGISTRY:
-            add_pass(manager, make_pass(match.group(1), match.group(2) or "", position, text))
+            add_pass(manager, make_pass(match.group(1), match.group(2) or "", position, text), context)
             continue
         name = element.split("(")[0].split("{")[0].strip()
         try:
@@ -285,8 +287,10 @@ def build_pipeline(text: str, context: Any) -> Any:
     return manager
 
 
-def add_pass(manager: Any, item: Pass) -> None:
-    """Append one of our passes to a pass manager."""
+def add_pass(manager: Any, item: Pass, context: Any) -> None:
+    """Append one of our passes to a pass manager for modules of a context."""
+    for name in item.dialects:
+        context.get_dialect_descriptor(name)
     text = item.text()
     with_dumps(
         manager,

@@ -66,7 +66,7 @@ def run_pass_objects(module: Any, passes: Iterable[Pass], source: Source | None 
     """Run passes that keep results of their own."""
     manager = passmanager.PassManager("builtin.module", module.context)
     for item in passes:
-        add_pass(manager, item)
+        add_pass(manager, item, module.context)
     _run(manager, module, source)
 
 

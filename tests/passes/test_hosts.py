@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tadc
 from tadc.compiler.run_passes import run_passes
 from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.readable_text import parse_module
@@ -39,8 +40,10 @@ def run(text: str, passes: str, name: str, *arrays: np.ndarray, like: np.ndarray
     with context:
         made = engine.ExecutionEngine(module, opt_level=2)
         result = runtime.get_ranked_memref_descriptor(np.empty_like(like))
-        given = [runtime.get_ranked_memref_descriptor(array) for array in arrays]
-        made.invoke(name, *(ctypes.pointer(ctypes.pointer(each)) for each in (result, *given)))
+        given = [runtime.get_ranked_memref_descriptor(array) for array in arrays if np.shape(array)]
+        sizes = [ctypes.c_int64(int(array)) for array in arrays if not np.shape(array)]
+        pointers = [ctypes.pointer(ctypes.pointer(each)) for each in (result, *given)]
+        made.invoke(name, *pointers, *map(ctypes.pointer, sizes))
         return runtime.ranked_memref_to_numpy(ctypes.pointer(result)).copy()
 
 
@@ -63,3 +66,74 @@ def test_a_host_calls_over_sizes(passes):
     x = np.random.default_rng(1).normal(size=40)
     found = run((GUESTS / "sizes.mlir").read_text(), passes, "host", x, like=np.empty(38))
     np.testing.assert_allclose(found, np.exp(x[1:-1]) + np.exp(x[:1:-1]), rtol=1e-14)
+
+
+#: Programs with one result, from what is an operand everywhere to what is clamped, chosen and converted.
+#: Those that read elements where operands have no maps.
+EXTRACTED = {"reversed", "guarded", "gradient"}
+PROGRAMS = {
+    "window": "x: f64[9]; w: f64[3]; y[i: 7] = sum{k} (w[k]*x[i + k])",
+    "product": "a: f64[5, 6]; b: f64[6, 4]; y[i, j] = tanh(sum{k} (a[i, k]*b[k, j]))*i + 2*j",
+    "reversed": "x: f64[9]; y[i] = x[8 - i]*x[i // 2] + x[4]",
+    "guarded": "x: f64[9]; y[i] = if {i >= 1} then (x[i] - x[i - 1]) else (3*x[i])",
+    "triangle": "a: f64[5, 5]; x: f64[5]; y[i] = x[i] - sum{k}_0^(i - 1) (a[i, k]*x[k])",
+    "nested": "a: f64[4, 6]; y[i] = max{j} (a[i, j] - sum{k}_(j)^5 (a[i, k]**3))/prod{j}_0^2 (a[i, 2*j])",
+    "functions": "x: f64[8]; y[i] = sigmoid(x[i])**2 + relu(x[i]) % 3 + select(x[i] > 0, x[i], 1/x[i])",
+    "types": "x: f32[8]; y: f64[8]; z[i: 8] = exp(x[i])*y[i]",
+    "lets": "x: f64[8]; let m = max{i} (x[i]); let s = sum{i} (exp(x[i] - m)); y[i] = exp(x[i] - m)/s",
+    "gradient": "w: f64[3]; y[p: 9] = sum{i}_0^3 (if {0 <= p - 2*i and p - 2*i < 3} then (w[p - 2*i]) else (0))",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_sized"),
+    [
+        (name, sized)
+        for name, text in PROGRAMS.items()
+        for sized in (False, True)
+        if "[8]" in text or not sized
+    ],
+)
+def test_operations_of_linalg_compute_the_same(name, is_sized):
+    text = PROGRAMS[name]
+    f = tadc.function(text)
+    rng = np.random.default_rng(2)
+    arrays = [
+        rng.normal(size=a.shape).astype({"f32": "f4", "f64": "f8"}[a.type]) for a in f.program.arguments
+    ]
+    wanted, tolerance = f(*arrays), 1e-6 if "f32" in text else 1e-13
+    if is_sized:
+        f = tadc.function(text.replace("8]", "N]"))
+    module = ir.Module.create(ir.Location.unknown(new_context()))
+    tadc.build(f, module, name="f")
+    run_passes(module, "tad-to-linalg")
+    lowered = str(module)
+    assert "tad." not in lowered
+    assert ("tensor.extract" in lowered) == (name in EXTRACTED)
+    given = [*arrays, *[np.int64(8)] * is_sized]
+    np.testing.assert_allclose(
+        run(lowered, "canonicalize", "f", *given, like=wanted), wanted, rtol=tolerance, atol=tolerance
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "x: f64[9]; scan{i} s[i: 9] = if {i > 0} then (s[i - 1]*0.5 + x[i]) else (x[i])",
+            "a recurrence is no operation of linalg",
+        ),
+        (
+            "x: f64[9]; j: index[4] in 9; y[i] = x[j[i]]",
+            "reads through index arrays are no operations of linalg",
+        ),
+        ("x: f64[9]; y = logsumexp{i} (x[i])", "`logsumexp` is no reduction of linalg"),
+    ],
+)
+def test_what_linalg_does_not_have_is_said(text, said):
+    module = ir.Module.create(ir.Location.unknown(new_context()))
+    tadc.build(tadc.function(text), module)
+    before = str(module)
+    with pytest.raises(tadc.CompileError, match=said):
+        run_passes(module, "tad-to-linalg")
+    assert str(module) == before
