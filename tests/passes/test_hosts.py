@@ -81,7 +81,7 @@ PROGRAMS = {
     "functions": "x: f64[8]; y[i] = sigmoid(x[i])**2 + relu(x[i]) % 3 + select(x[i] > 0, x[i], 1/x[i])",
     "types": "x: f32[8]; y: f64[8]; z[i: 8] = exp(x[i])*y[i]",
     "lets": "x: f64[8]; let m = max{i} (x[i]); let s = sum{i} (exp(x[i] - m)); y[i] = exp(x[i] - m)/s",
-    "gradient": "w: f64[3]; y[p: 9] = sum{i}_0^3 (if {0 <= p - 2*i and p - 2*i < 3} then (w[p - 2*i]) else (0))",
+    "gradient": "w: f64[3]; y[p: 9] = sum{i}_0^3 (if {0 <= p - i and p - i < 3} then (w[p - i]) else (0))",
 }
 
 
