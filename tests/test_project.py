@@ -265,7 +265,7 @@ LIMITS = {
     "lattice": 4_273,
     "frontend": 11_921,
     "dialect": 3_526,
-    "passes": 47_924,
+    "passes": 48_355,
     "passes/cpu": 1_620,
     "passes/derivatives": 4_912,
     "passes/gpu": 3_373,
