@@ -71,7 +71,7 @@ def check_linalg(maps: MapFunction, location: ir.Location) -> None:
 
 
 @dataclass(frozen=True)
-class _Loops:
+class _LoopBox:
     """A box of loops: indices, how many values each has, its first, and what holds of all points."""
 
     parallel: tuple[str, ...]
@@ -102,12 +102,12 @@ class _LinalgFunction(Wrapper):
         for tensor, value in zip(item.tensors, self._block(item.body, loops), strict=True):
             self.values[tensor.name] = value
 
-    def _loops(self, indices: Sequence[str], extents: Sequence[Affine]) -> _Loops:
+    def _loops(self, indices: Sequence[str], extents: Sequence[Affine]) -> _LoopBox:
         rows = box_rows([Affine.var(index) for index in indices], extents)
         first, counts = dict.fromkeys(indices, ZERO), dict(zip(indices, extents, strict=True))
-        return _Loops(tuple(indices), (), first, counts, (*self.sizes_known, *rows))
+        return _LoopBox(tuple(indices), (), first, counts, (*self.sizes_known, *rows))
 
-    def _block(self, block: Block, loops: _Loops) -> list[ir.Value]:
+    def _block(self, block: Block, loops: _LoopBox) -> list[ir.Value]:
         """Tensors of the values that a block gives for each point of parallel loops."""
         block = self._without_folds(block, loops)
         if len(block.lets) == 1 and isinstance(load := block.lets[0].value, Load):
@@ -115,9 +115,9 @@ class _LinalgFunction(Wrapper):
             if load.at == whole and load.tensor.startswith("fold.") and block.gives == block.lets[0].names:
                 return [self.values[load.tensor]]
         outs = [self._empty(type, loops) for type in _types_of(block)]
-        return _Generic(self, loops, block, outs).made()
+        return _GenericWriter(self, loops, block, outs).made()
 
-    def _without_folds(self, block: Block, loops: _Loops, above: tuple[Let, ...] = ()) -> Block:
+    def _without_folds(self, block: Block, loops: _LoopBox, above: tuple[Let, ...] = ()) -> Block:
         """A block in which reductions are reads of tensors that have been made of them."""
         lets: list[Let] = []
         for let in block.lets:
@@ -139,7 +139,7 @@ class _LinalgFunction(Wrapper):
                     lets.append(let)
         return replace(block, lets=tuple(lets))
 
-    def _fold(self, fold: Fold, outer: _Loops, above: tuple[Let, ...]) -> list[str]:
+    def _fold(self, fold: Fold, outer: _LoopBox, above: tuple[Let, ...]) -> list[str]:
         """Tensors over all loops around of what a reduction gives; the names by which they are read."""
         around = replace(outer, parallel=outer.indices, reduced=())
         inner = self._box(fold, around)
@@ -148,7 +148,7 @@ class _LinalgFunction(Wrapper):
         rows = tuple(row for row in fold.rows if not _holds(row, inner.known))
         starts = [self._filled(fold, around) for _ in fold.body.gives]
         names: list[str] = []
-        for value in _Generic(self, inner, body, starts, (fold, rows)).made():
+        for value in _GenericWriter(self, inner, body, starts, (fold, rows)).made():
             self.made_folds += 1
             names.append(f"fold.{self.made_folds}")
             self.values[names[-1]] = value
@@ -156,7 +156,7 @@ class _LinalgFunction(Wrapper):
             self.tensors_of[names[-1]] = TensorDecl(names[-1], fold.type, extents)
         return names
 
-    def _box(self, fold: Fold, around: _Loops) -> _Loops:
+    def _box(self, fold: Fold, around: _LoopBox) -> _LoopBox:
         """The loops of the box around the points of a reduction, over those around it."""
         first, counts, known = dict(around.first), dict(around.counts), list(around.known)
         for index in fold.indices:
@@ -169,7 +169,7 @@ class _LinalgFunction(Wrapper):
             last = self._extreme("affine.min", [bound.floor() for bound in level.upper])
             first[index], counts[index] = least, last - least + 1
             known += [Constraint(Affine.var(index) - least), Constraint(last - Affine.var(index))]
-        return _Loops(around.parallel, fold.indices, first, counts, tuple(known))
+        return _LoopBox(around.parallel, fold.indices, first, counts, tuple(known))
 
     def _extreme(self, operation: str, forms: Sequence[Affine]) -> Affine:
         """One form of sizes; where there are several, a value that has a name from here on."""
@@ -182,7 +182,7 @@ class _LinalgFunction(Wrapper):
         self.of_sizes[name] = made
         return Affine.var(name)
 
-    def extents(self, loops: _Loops, indices: Sequence[str]) -> list[Affine]:
+    def extents(self, loops: _LoopBox, indices: Sequence[str]) -> list[Affine]:
         """How many values indices have, none less than 0."""
         forms = (loops.counts[index].substitute(self.of_sizes) for index in indices)
         return [
@@ -200,25 +200,25 @@ class _LinalgFunction(Wrapper):
         values = [self.affine([extent], self.point) for extent in extents if not extent.is_constant]
         return self.made("tensor.empty", [made], values)[0]
 
-    def _empty(self, type: str, loops: _Loops) -> ir.Value:
+    def _empty(self, type: str, loops: _LoopBox) -> ir.Value:
         return self.room(type, self.extents(loops, loops.parallel))
 
-    def _filled(self, fold: Fold, loops: _Loops) -> ir.Value:
+    def _filled(self, fold: Fold, loops: _LoopBox) -> ir.Value:
         """A tensor of what a reduction has over no point."""
         nothing = Let(("nothing",), Constant(REDUCTIONS[fold.kind].nothing, fold.type))
-        return _Generic(
+        return _GenericWriter(
             self, loops, Block((nothing,), nothing.names), [self._empty(fold.type, loops)]
         ).made()[0]
 
 
-class _Generic:
+class _GenericWriter:
     """A `linalg.generic` over loops: a value of a block for each point, or joined, where rows hold, to those
     of a `fold` that are in its tensors `outs`."""
 
     def __init__(
         self,
         owner: _LinalgFunction,
-        loops: _Loops,
+        loops: _LoopBox,
         block: Block,
         outs: Sequence[ir.Value],
         fold: tuple[Fold, Domain] | None = None,
@@ -286,7 +286,7 @@ class _Generic:
         types = [value.type.element_type for value in operation.operands]
         block = ir.Block.create_at_start(region, types, [owner.location] * len(types))
         arguments = list(block.arguments)
-        point = _GenericBody(
+        point = _PointWriter(
             self, ir.InsertionPoint(block), dict(zip(self.operands, arguments, strict=False))
         )
         values = point.block(self.block, {})
@@ -297,12 +297,12 @@ class _Generic:
         owner.create("linalg.yield", [], values, point.point)
 
 
-class _GenericBody:
+class _PointWriter:
     """The scalar code of an operation, at a point; `given` are its operands."""
 
     def __init__(
         self,
-        generic: _Generic,
+        generic: _GenericWriter,
         point: ir.InsertionPoint,
         given: Mapping[tuple[str, tuple[Affine, ...]], ir.Value],
     ) -> None:
