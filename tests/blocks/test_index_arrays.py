@@ -261,6 +261,18 @@ def test_a_plan_without_index_arrays() -> None:
     assert block.boxes(**SIZES)[0]["x"] == (slice(0, 23), slice(0, 2))
 
 
+def test_conditions_that_keep_a_read_in_range() -> None:
+    """An index that runs over a list of edges may be no place of what is read at some of them."""
+    f = tadc.function("""
+    ptr: index[N + 1] in E + 1 increasing
+    a: f64[E]
+    c: f64[K]
+    y[n: N] = sum{q}_(ptr[n])^(ptr[n + 1] - 1) (if {q < K} then (a[q]*c[q]) else (a[q]))
+    """)
+    given = arguments(f)
+    np.testing.assert_array_equal(f.block(n=4)(**given), f(**given))
+
+
 def test_certificates_are_of_boxes() -> None:
     """A list has what elements of index arrays name, and needs none."""
     f = tadc.function(ELL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import product
 
-from tadc.apps.blocks.places_read import PlacesRead, ReadContext, of_reach
+from tadc.apps.blocks.places_read import PLACE, PlacesRead, ReadContext, of_reach
 from tadc.apps.blocks.reach import Reach, image
 from tadc.toolkit.language import (
     Affine,
@@ -169,6 +169,9 @@ class ListedPlaces:
         try:
             if name is not None and name in self._taken:
                 found = self._taken[name]
+                if not self._is_inside(found, tensor, dimension):  # Conditions keep it in range.
+                    self._whole.add(place)
+                    return
                 self.users.setdefault(name, []).append(place)
                 self._through.add(place)
             elif any(taken in form.variables for taken in self._taken) and not form.has_lookups:
@@ -193,6 +196,11 @@ class ListedPlaces:
             self._whole.add(place)
         else:
             self.read.setdefault(place, {})[found] = None
+
+    def _is_inside(self, places: PlacesRead, tensor: str, dimension: int) -> bool:
+        """Whether all places of a set are among those that a dimension has."""
+        own, facts = Affine.var(PLACE), (*self.known, *places.rows)
+        return all(implied(side, facts) for side in (own, as_form(self.shapes[tensor][dimension]) - 1 - own))
 
     def _box(self, tensor: str, dimension: int, form: Affine, rows: Domain) -> PlacesRead | None:
         """What a form takes that no index array tells; None where it is read nowhere."""
