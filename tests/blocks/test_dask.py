@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import dask.array
+import dask.config
 import numpy as np
 import pytest
 from dask.base import compute
@@ -230,21 +231,40 @@ def test_arrays_in_files(tmp_path: Any) -> None:
 
 
 def test_arrays_of_zarr(tmp_path: Any) -> None:
+    """Read in their chunks, and written in those of blocks; `f.block` reads and writes them too."""
     zarr = pytest.importorskip("zarr")
     x = zarr.create_array(str(tmp_path / "x"), shape=(1000,), chunks=(100,), dtype="f8")
-    x[:] = np.arange(1000.0)
-    y = tadc.function(SLIDING).dask(da.from_zarr(x), [1, 0, -1])
-    assert y.numblocks == (10,)
-    np.testing.assert_array_equal(computed(y)[0], np.full(998, -2.0))
+    x[:] = np.arange(1000.0) ** 2
+    f = tadc.function(SLIDING)
+    want = f(x[:], [1, 0, -1])
+    lazy = f.dask(da.from_zarr(x), [1, 0, -1])
+    assert lazy.numblocks == (10,)
+    for found in (lazy, f.dask(x, [1, 0, -1])):
+        np.testing.assert_array_equal(computed(found)[0], want)
+    y = zarr.create_array(str(tmp_path / "y"), shape=(998,), chunks=(100,), dtype="f8")
+    with dask.config.set({"array.chunk-size": 800}):  # else Dask joins chunks that are so small
+        da.to_zarr(lazy, y)
+    np.testing.assert_array_equal(y[:], want)
+    y[:] = 0
+    assert f.block(i=100)(x, [1, 0, -1], out=y) is y
+    np.testing.assert_array_equal(y[:], want)
 
 
 def test_arrays_of_hdf5(tmp_path: Any) -> None:
     h5py = pytest.importorskip("h5py")
+    f = tadc.function(SLIDING)
     with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["x"] = np.arange(1000.0)
-        y = tadc.function(SLIDING).dask(da.from_array(file["x"], chunks=100), [1, 0, -1])
-        assert y.numblocks == (10,)
-        np.testing.assert_array_equal(computed(y)[0], np.full(998, -2.0))
+        file.create_dataset("x", data=np.arange(1000.0) ** 2, chunks=(100,))
+        want = f(file["x"][:], [1, 0, -1])
+        lazy = f.dask(da.from_array(file["x"], chunks=100), [1, 0, -1])
+        assert lazy.numblocks == (10,)
+        np.testing.assert_array_equal(computed(lazy)[0], want)
+        y = file.create_dataset("y", (998,), np.float32)
+        da.store(lazy, y, scheduler="threads")
+        np.testing.assert_array_equal(y[:], want.astype(np.float32))
+        z = file.create_dataset("z", (998,), np.float64)
+        assert f.block(i=100)(file["x"], [1, 0, -1], out=z) is z
+        np.testing.assert_array_equal(z[:], want)
 
 
 def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tadc.apps.blocks.block_plan import StepsOfOthers
+from tadc.apps.blocks.carried_tasks import CarriedTask
 from tadc.apps.blocks.joining import JOIN
 from tadc.toolkit.reporting import VERSION, CompileError, Diagnostic, Source, new_rlock
 from tadc.toolkit.running import (
@@ -125,7 +126,7 @@ def _met(lengths: Sequence[int], within: slice) -> list[_PieceMet]:
 
 
 @dataclass(frozen=True)
-class StitchBox:
+class StitchBox(CarriedTask):
     """A task that makes a box of chunks."""
 
     layout: BoxLayout
@@ -137,7 +138,7 @@ class StitchBox:
 
 
 @dataclass(frozen=True)
-class CutPiece:
+class CutPiece(CarriedTask):
     """A task that copies a piece out of a chunk, so that the chunk need neither move nor stay."""
 
     piece: tuple[Part, ...]
@@ -161,7 +162,7 @@ class PartOfBlock:
 
 
 @dataclass(frozen=True)
-class ComputeBlock:
+class ComputeBlock(CarriedTask):
     """A task that computes the results of a block: one array, or several in a tuple.
 
     `results` has their shapes and types, `parts` those parts of the block that are computed one by one;
@@ -201,7 +202,7 @@ class ComputeBlock:
 
 
 @dataclass(frozen=True)
-class JoinParts:
+class JoinParts(CarriedTask):
     """A task that joins two parts."""
 
     kind: str
