@@ -37,6 +37,8 @@ class ChosenVersions:
             return self._made[key]
 
     def _version(self, chosen: Mapping[str, int]) -> Function:
+        if self.whole.program.index_arrays():  # these say how much a call does
+            return self.at({})
         sizes = {**dict.fromkeys(self.whole.program.sizes, 0), **chosen}
         kernel: Any = self.whole.compiled().kernel
         if kernel.versions is None or not kernel.versions.is_worth(sizes):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
 import sys
 import warnings
 from typing import Any
@@ -13,8 +15,10 @@ import pytest
 from dask.base import compute
 from dask.core import flatten
 from dask.diagnostics.progress import ProgressBar
+from scipy import sparse
 
 import tadc
+from tadc.apps.blocks.block_tasks import JoinParts
 from tests.blocks.test_blocks import CASES, PRODUCT, SERIES, SLIDING, Case, several
 
 #: Dask's own types are of no use here.
@@ -153,6 +157,56 @@ def test_chunks_of_which_nobody_knows_the_lengths() -> None:
     x = da.ones(20, chunks=5)
     with pytest.raises(tadc.ArgumentError, match="compute_chunk_sizes"):
         tadc.function(SLIDING).dask(x[x > 0], np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda x: x.map_blocks(lambda c: c.astype("c16"), dtype="f8"), "TAD0504"),
+        (lambda x: x.map_blocks(lambda c: c[1:], dtype="f8", chunks=x.chunks), "TAD0503"),
+        (lambda x: x.map_blocks(sparse.csr_array, dtype="f8", meta=sparse.csr_array((0, 0))), "TAD0504"),
+        (lambda x: da.ma.masked_greater(x, 3), "TAD0504"),
+    ],
+    ids=["type", "shape", "sparse", "masked"],
+)
+def test_chunks_that_are_not_what_is_promised(change: Any, code: str) -> None:
+    f = tadc.function("x: f64[N, M]; y[i: N - 1, j] = x[i + 1, j] - x[i, j]")
+    with pytest.raises(tadc.ArgumentError) as caught:
+        computed(f.dask(change(da.ones((20, 3), chunks=(5, 3)))))
+    assert [d.code for d in caught.value.diagnostics] == [code]
+
+
+def test_blocks_that_there_is_no_memory_for() -> None:
+    f = tadc.function("x: f64[N]; y[i: N, j: N] = x[i]*x[j]")
+    lazy = f.dask(da.ones(1 << 22, chunks=-1), chunks={"i": 1 << 22})
+    with pytest.raises(tadc.ArgumentError, match="chunks=") as caught:
+        computed(lazy)
+    assert [d.code for d in caught.value.diagnostics] == ["TAD0506"]
+
+
+def test_a_process_without_tadc_says_so() -> None:
+    """It hands tasks on as they are, and a process that has tadc computes them."""
+    task = JoinParts("sum")
+    program = """
+import pickle, sys
+class No:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "tadc":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, No())
+task = pickle.loads(bytes.fromhex(sys.argv[1]))
+print(pickle.dumps(task).hex())
+try:
+    task(1, 2)
+except RuntimeError as error:
+    print(error)
+"""
+    words = [sys.executable, "-I", "-c", program, pickle.dumps(task).hex()]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    handed_on, *lines = done.stdout.splitlines()
+    assert pickle.loads(bytes.fromhex(handed_on)) == task
+    assert lines[0].startswith("error[TAD0802]")
+    assert "tadc-compiler[dask]" in lines[-1]
 
 
 def test_empty_chunks() -> None:

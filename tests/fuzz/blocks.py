@@ -1,4 +1,4 @@
-"""One random program in random blocks against the single run, but for the rounding of sums."""
+"""One random program in random blocks, one by one and by Dask, against the single run, but for rounding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import dask.array
 import numpy as np
+from dask.base import compute
 from numpy.typing import NDArray
 
 import tadc
@@ -15,6 +17,9 @@ from tadc.frontend.program import Argument
 from tests.fuzz import indexed, rows, sized
 from tests.fuzz.compare import Skipped
 from tests.fuzz.styles import FLOORS, PLAIN, TINY
+
+#: Dask's own types are of no use here.
+da: Any = dask.array
 
 #: Of programs that are not divided: sizes need values first, proofs are given up, recurrences.
 NOT_DIVIDED = {"TAD0212", "TAD0312", "TAD0318", "TAD1002"}
@@ -80,9 +85,17 @@ def _problem(f: tadc.Function, block: tadc.BlockFunction, sizes: Mapping[str, in
         whole = _several(f(**arrays, **named), f)
     except tadc.ArgumentError:
         return None
-    for name, want, got in zip(f.outputs, whole, _several(block(**arrays, **named), f), strict=True):
-        if not np.allclose(got, want, 1e-9, 1e-9, equal_nan=True):
-            return f"{name} at {dict(sizes)}:\n{got}\nis not\n{want}"
+    blocks = _several(block(**arrays, **named), f)
+    # Chunks of three do not divide as blocks do; or blocks are as these.
+    lazy = {name: da.from_array(array, chunks=3) for name, array in arrays.items()}
+    found = [("blocks", blocks)]
+    for way, chunks in (("Dask", block.lengths), ("Dask's chunks", None)):
+        tasks = f.dask(**lazy, **named, chunks=chunks)
+        found.append((way, compute(*_several(tasks, f), scheduler="sync")))
+    for way, results in found:
+        for name, want, got in zip(f.outputs, whole, results, strict=True):
+            if not np.allclose(got, want, 1e-9, 1e-9, equal_nan=True):
+                return f"{name} by {way} at {dict(sizes)}:\n{got}\nis not\n{want}"
     return None
 
 
@@ -95,5 +108,5 @@ def _array(argument: Argument, sizes: Mapping[str, int], rng: np.random.Generato
     return np.sort(found) if argument.increasing else found
 
 
-def _several(results: Any, f: tadc.Function) -> Sequence[NDArray[Any]]:
+def _several(results: Any, f: tadc.Function) -> Sequence[Any]:
     return results if len(f.outputs) > 1 else (results,)

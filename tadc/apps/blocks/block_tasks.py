@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tadc.apps.blocks.block_plan import StepsOfOthers
 from tadc.apps.blocks.carried_tasks import CarriedTask
 from tadc.apps.blocks.joining import JOIN
-from tadc.toolkit.reporting import VERSION, CompileError, Diagnostic, Source, new_rlock
+from tadc.toolkit.reporting import VERSION, ArgumentError, CompileError, Diagnostic, Source, new_rlock
 from tadc.toolkit.running import (
     Array,
     ChosenVersions,
@@ -95,7 +95,13 @@ class BoxLayout:
             for piece, lengths in zip(met, self.lengths, strict=True):
                 n = n * len(lengths) + piece.number
             part, own = np.asarray(chunks[n]), self.pieces[n]
-            part = (part if own is None else piece_of(part, own))[tuple(piece.own for piece in met)]
+            part = part if own is None else piece_of(part, own)
+            promised = tuple(lengths[piece.number] for piece, lengths in zip(met, self.lengths, strict=True))
+            if part.shape != promised:
+                message = f"a chunk has {part.shape} elements where its array promises {promised}"
+                helps = ["what makes the array may say other `chunks=` than it gives, as of `map_blocks`"]
+                raise ArgumentError([Diagnostic("TAD0503", message, helps=helps)])
+            part = part[tuple(piece.own for piece in met)]
             if part.shape == shape and part.flags.c_contiguous:
                 return part
             if found is None:
@@ -179,12 +185,18 @@ class ComputeBlock(CarriedTask):
 
     def __call__(self, *chunks: Sequence[Any]) -> Any:
         """The results, of the chunks of each argument."""
-        found = [
-            new_array(shape, dtype, prod(shape) * dtype.itemsize) for shape, dtype in self.results.values()
-        ]
-        with sharing_threads():
-            for part in self.parts:
-                self._compute(part, chunks, dict(zip(self.results, found, strict=True)))
+        try:
+            found = [
+                new_array(shape, dtype, prod(shape) * dtype.itemsize)
+                for shape, dtype in self.results.values()
+            ]
+            with sharing_threads():
+                for part in self.parts:
+                    self._compute(part, chunks, dict(zip(self.results, found, strict=True)))
+        except MemoryError as error:
+            message = f"there is too little memory for a block: {error}"
+            helps = ['give it fewer places: `chunks={"i": 1000}` of `f.dask`, or shorter chunks of arguments']
+            raise ArgumentError([Diagnostic("TAD0506", message, helps=helps)]) from None
         # The class of a named tuple is of this process.
         return tuple(found) if len(found) > 1 else found[0]
 

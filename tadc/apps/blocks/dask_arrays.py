@@ -172,6 +172,15 @@ def _as_dask(name: str, value: Any) -> Any:
         if not hasattr(value, "shape") or type(value) is np.ndarray:
             return da.from_array(np.asarray(value), chunks=-1)
         return da.from_array(value)  # in chunks as those of its file, or of as many bytes as Dask likes
+    kind = type(value._meta)
+    if not issubclass(kind, np.ndarray) or issubclass(kind, np.ma.MaskedArray):
+        message = f"`{name}` has chunks of {kind.__module__}.{kind.__name__}, which is not read as numbers"
+        made = f"`{name}.map_blocks(g)` with a g that makes arrays of NumPy of them"
+        is_masked = issubclass(kind, np.ma.MaskedArray)
+        helps = [
+            f"`dask.array.ma.filled({name}, 0)` says what stands where they are masked" if is_masked else made
+        ]
+        raise ArgumentError([Diagnostic("TAD0504", message, helps=helps)])
     if any(isnan(length) for lengths in value.chunks for length in lengths):
         message = f"the lengths of the chunks of `{name}` are unknown"
         helps = [f"have them computed: `{name}.compute_chunk_sizes()`"]
