@@ -275,8 +275,8 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_666,
-    "backend": 17_031,
-    "tadc": 39_778,
+    "backend": 17_041,
+    "tadc": 39_775,
     "tadc/apps": 13_123,
 }
 

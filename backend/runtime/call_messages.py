@@ -56,6 +56,8 @@ What arguments are.
   TAD0504 lazy: `{name}` cannot be read: it is an array of Dask, which has no elements yet
     note: all of it would be computed and brought into memory here
     help: call `f.dask`, which computes block by block, or pass `{name}.compute()`
+  TAD0504 divided: `{name}` cannot be read: it is a DTensor, of which each process has a part
+    help: call `f.torch`, which computes on all processes, or pass `{name}.full_tensor()`
   TAD0504 device: `{name}` cannot be read: it lies on a device ({found}) that no kernel runs on
     note: kernels run on the host and on NVIDIA's GPUs
     help: copy it to the host before the call

@@ -396,6 +396,12 @@ def is_lazy(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "dask" and hasattr(value, "shape")
 
 
+def is_divided(value: Any) -> bool:
+    """Whether a value is a DTensor of PyTorch, of which this process has a part."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return isinstance(value, getattr(module, "DTensor", ()))
+
+
 def stream_handle(stream: Any) -> int:
     """The handle of a stream: a number, or an object of PyTorch, CuPy or CUDA's Python library.
 

@@ -10,7 +10,7 @@ import numpy as np
 from tadc.backend.runtime.call_messages import element, said, shape_problem, type_problem
 from tadc.backend.runtime.call_sizes import SizeSymbols
 from tadc.backend.runtime.copied_arrays import as_read, inexact
-from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_lazy, is_traced
+from tadc.backend.runtime.frameworks import foreign_device, framework_of, is_divided, is_lazy, is_traced
 from tadc.backend.runtime.inspector import Array
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.parameters import Parameter
@@ -102,6 +102,8 @@ def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
         return said("traced", parameter)
     if getattr(value, "requires_grad", False) is True:
         return said("recorded", parameter)
+    if is_divided(value):
+        return said("divided", parameter)
     device = foreign_device(value)
     return None if device is None else said("device", parameter, found=device)
 

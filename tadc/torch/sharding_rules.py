@@ -15,6 +15,7 @@ from typing import Any
 
 from tadc.api.function import Function
 from tadc.backend.runtime.call_messages import said
+from tadc.backend.runtime.frameworks import is_divided
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.parameters import Parameter
 from tadc.caller.python_signatures import typed_text
@@ -45,11 +46,6 @@ def hand_over_rules() -> None:
             for op, f in _waiting:
                 register(op)(ShardingRules(f))
             _waiting.clear()
-
-
-def is_divided(value: Any) -> bool:
-    """Whether a value is a DTensor."""
-    return _MODULE in sys.modules and isinstance(value, sys.modules[_MODULE].DTensor)
 
 
 def require_one_mesh(parameters: Sequence[Parameter], values: Sequence[Any]) -> None:

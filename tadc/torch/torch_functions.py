@@ -12,6 +12,7 @@ from tadc.api.function import Function
 from tadc.api.sparse_arguments import SparseCall
 from tadc.api.sparse_kinds import is_sparse
 from tadc.backend.runtime.call_messages import said
+from tadc.backend.runtime.frameworks import is_divided
 from tadc.backend.runtime.index_arguments import require_indices
 from tadc.backend.runtime.kept_indices import Relation
 from tadc.backend.runtime.python_names import result_type
@@ -24,7 +25,7 @@ from tadc.torch.modules import FunctionModule
 from tadc.torch.operators import operator_of
 from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch, uncompiled
 from tadc.torch.result_shapes import ELEMENTS
-from tadc.torch.sharding_rules import is_divided, refused_in_a_part, require_one_mesh
+from tadc.torch.sharding_rules import refused_in_a_part, require_one_mesh
 from tadc.torch.tensor_arguments import TENSORS, index_tensor, no_sparse_tensor, require_room
 
 _KEPT = 64

@@ -13,6 +13,15 @@ def test_dtensors(tmp_path: Path) -> None:
     run_processes("dtensors", 2, tmp_path)
 
 
+def test_training(tmp_path: Path) -> None:
+    run_processes("training", 2, tmp_path)
+
+
+@pytest.mark.sweep
+def test_a_mesh_of_two_dimensions(tmp_path: Path) -> None:
+    run_processes("squares", 4, tmp_path)
+
+
 @pytest.mark.sweep
 def test_dtensors_in_graphs(tmp_path: Path) -> None:
     run_processes("compiled", 2, tmp_path)
