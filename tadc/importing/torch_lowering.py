@@ -39,4 +39,9 @@ def _refuse_lowering(error: Any, place: SourcePlace | None) -> NoReturn:
     if found:
         named = re.search(r'"((?:torch\.)?(?:aten|prims|onnx)\.[\w.]+)"', text)
         refuse_operation(found[1], known, found[2] or (named[1] if named else ""))
-    refuse(f"torch-mlir cannot lower the function: {text.splitlines()[0][:200]}", known)
+    reason = next((line for line in text.splitlines() if "error: " in line), text).rpartition("error: ")[2]
+    refuse(
+        f"torch-mlir cannot lower the function: {reason[:200]}",
+        known,
+        "leave what it does not know in PyTorch, around functions of tadc",
+    )
