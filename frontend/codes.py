@@ -132,10 +132,11 @@ CODES: dict[str, str] = {
     "TAD1001": "an index that is not divided",
     "TAD1002": "a recurrence along an index that is divided",
     "TAD1003": "a chunk that many blocks need",
+    "TAD1004": "an array that is gathered on each device",
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.
-WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0411", "TAD0412", "TAD1003")
+WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0411", "TAD0412", "TAD1003", "TAD1004")
 
 #: A page for each code, in Markdown.
 PAGES = Path(__file__).with_name("explanations")

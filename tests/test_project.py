@@ -263,7 +263,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 11_921,
+    "frontend": 11_922,
     "dialect": 3_526,
     "passes": 48_355,
     "passes/cpu": 1_620,
@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_041,
-    "tadc": 39_775,
-    "tadc/apps": 13_123,
+    "tadc": 40_238,
+    "tadc/apps": 13_209,
 }
 
 

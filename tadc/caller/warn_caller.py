@@ -18,10 +18,10 @@ def nearest_caller() -> tuple[FrameType, int]:
     return frame, level
 
 
-def warn_of(doubts: Sequence[Diagnostic]) -> None:
-    """Warn (CompileWarning) of what is unlikely to be meant, at the nearest caller outside of the package."""
+def warn_of(doubts: Sequence[Diagnostic], kind: type[CompileWarning] = CompileWarning) -> None:
+    """Warn of what is unlikely to be meant, at the nearest caller outside of the package."""
     if not doubts:
         return
     _, level = nearest_caller()
     for doubt in doubts:
-        warnings.warn(CompileWarning(doubt), stacklevel=level)
+        warnings.warn(kind(doubt), stacklevel=level)

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from tadc.api.function import Function
 from tadc.caller.boundary import checked_function, public, usage
 from tadc.frontend.packages import install_command
+from tadc.jax.gather_warnings import GatheredWarning
 
 if TYPE_CHECKING:
     from tadc.jax.view import JaxFunction
 
-__all__ = ["OLDEST", "export", "register", "wrap"]
+__all__ = ["OLDEST", "GatheredWarning", "export", "register", "wrap"]
 
 OLDEST = (0, 5, 0)
 """The oldest version of JAX that is supported."""

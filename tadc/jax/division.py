@@ -1,148 +1,246 @@
-"""A call in blocks, one for each device, in numbers: what is divided, and what neighbours lend."""
+"""A call in blocks, one for each device, in numbers: what is divided, and what devices get of others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any
 
 from tadc.api.function import Function
-from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.lattice.late_dataclasses import dataclass
+from tadc.frontend.diagnostics import CompileError
+from tadc.jax.exchange import Exchange
 
 
-@dataclass(frozen=True)
-class Lent:
-    """How many places neighbours before and behind lend each device; all lend all where `everything`."""
+class DividedStage:
+    """A stage of a call in blocks: which block each device computes, at each step of a ring.
 
-    before: int
-    behind: int
-    everything: bool = False
+    Devices stand along axes of blocks. Where two axes are divided over the same devices and a result needs
+    blocks of both, tensors along the `travelling` one go round: each step brings a device their next part.
+    """
+
+    def __init__(self, call: DividedCall, function: Function, plan: Any) -> None:
+        self.call, self.function, self.plan = call, function, plan
+        self.axes = [axis.name for axis in plan.stage.axes]
+        is_ring = any(all(self.needs(name, axis) for axis in call.ring) for name in function.outputs)
+        self.travelling = call.ring[-1] if call.ring and is_ring else ""
+
+    def needs(self, name: str, axis: str) -> bool:
+        """Whether each block along an axis has something else of a tensor."""
+        along = (a.dims for a in self.plan.stage.axes if a.name == axis)
+        return self.is_joined(name, axis) or any(name in dims for dims in along)
+
+    def is_joined(self, result: str, axis: str) -> bool:
+        """Whether a result is joined of those of all blocks along an axis."""
+        part = self.plan.part(result)
+        return part is not None and axis in part.axes
+
+    def ring_axis(self, result: str) -> str:
+        """The axis along which a ring joins parts of a result; none where it needs no ring."""
+        if not self.travelling or not all(self.needs(result, axis) for axis in self.call.ring):
+            return ""
+        return next((axis for axis in reversed(self.call.ring) if self.is_joined(result, axis)), "")
+
+    def blocks(self, axis: str) -> int:
+        """How many blocks there are along an axis."""
+        return len(self.plan.places[self.axes.index(axis)])
+
+    @cached_property
+    def tasks(self) -> Mapping[tuple[int, ...], Any]:
+        """The block of a device by its place along each axis: of those behind the last block, that one.
+
+        Where nothing is divided all have the only one.
+        """
+        found: dict[tuple[int, ...], Any] = {}
+        for at in product(*(range(self.call.pieces[name]) for name in self.axes)):
+            cell = self._cell(at)
+            found[at] = found[cell] if cell in found else self.plan.task(cell)
+        return found
+
+    def is_idle(self, name: str, at: Sequence[int]) -> bool:
+        """Whether a device has no part of a result of all blocks, for it stands behind the last one."""
+        behind = {axis for axis, n, m in zip(self.axes, at, self._cell(at), strict=True) if n != m}
+        return self.plan.is_divided and any(self.is_joined(name, axis) for axis in behind)
+
+    def _cell(self, at: Sequence[int]) -> tuple[int, ...]:
+        return tuple(min(n, self.blocks(axis) - 1) for n, axis in zip(at, self.axes, strict=True))
+
+    def divided(self, names: Sequence[str]) -> list[tuple[str, int]]:
+        """All dimensions of tensors that go along with an axis."""
+        dims = self.call.dims
+        return [
+            (name, d)
+            for name in names
+            if name in dims
+            for d, axis in enumerate(dims[name])
+            if axis is not None
+        ]
+
+    def block_shape(self, result: str) -> tuple[int, ...]:
+        """That of the largest block of a result."""
+        boxes = (task.writes[result] for task in self.tasks.values())
+        return tuple(max(map(len, places)) for places in zip(*boxes, strict=True))
+
+    def exchange(self, argument: str, dimension: int) -> Exchange:
+        """How devices get what they read of an argument that goes along with an axis."""
+        axis = self.axis(argument, dimension)
+        boxes = ((at, task.reads[argument][dimension]) for at, task in self._own_tasks)
+        return Exchange(self._chunks(argument, dimension), self._hulls(axis, boxes))
+
+    def handed_on(self, result: str, dimension: int) -> Exchange:
+        """How devices get the places that they have of a result of what they compute of it."""
+        axis = self.axis(result, dimension)
+        boxes = ((at, task.writes[result][dimension]) for at, task in self._own_tasks)
+        return Exchange(self._hulls(axis, boxes), self._chunks(result, dimension))
+
+    def axis(self, name: str, dimension: int) -> str:
+        """The axis that a dimension of a tensor goes along with."""
+        axis = self.call.dims[name][dimension]
+        assert axis is not None
+        return axis
+
+    @property
+    def _own_tasks(self) -> Iterator[tuple[tuple[int, ...], Any]]:
+        return (
+            (at, task) for at, task in self.tasks.items() if not self.plan.is_divided or at == self._cell(at)
+        )
+
+    def _hulls(self, axis: str, boxes: Iterator[tuple[tuple[int, ...], range]]) -> list[range]:
+        """All that devices at each place along an axis read or compute."""
+        place = self.axes.index(axis)
+        found = [range(0)] * self.call.pieces[axis]
+        for at, places in boxes:
+            before = found[at[place]]
+            if places and before:
+                places = range(min(before.start, places.start), max(before.stop, places.stop))
+            found[at[place]] = places or before
+        return found
+
+    def _chunks(self, name: str, dimension: int) -> list[range]:
+        """The places that devices have."""
+        axis, extent = self.axis(name, dimension), self.plan.shapes[name][dimension]
+        pieces = self.call.pieces[axis]
+        chunk = -(-extent // pieces)
+        return [range(min(n * chunk, extent), min(n * chunk + chunk, extent)) for n in range(pieces)]
 
 
 class DividedCall:
     """Blocks of a function at its sizes, along axes in so many pieces each.
 
     `dims` has for each dimension of an argument or a result the axis that it goes along with: each device has
-    as many places as there are pieces of it, the last ones fewer or none.
+    as many places as there are pieces of it, the last ones fewer or none. Of two axes in a `ring`, which are
+    divided over the same devices, a tensor goes along with one.
     """
 
-    def __init__(self, function: Function, sizes: Mapping[str, int], pieces: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        function: Function,
+        sizes: Mapping[str, int],
+        pieces: Mapping[str, int],
+        ring: tuple[str, str] | None = None,
+    ) -> None:
         """Raises CompileError for what cannot be divided so."""
-        self.pieces = pieces
+        self.pieces, self.ring = pieces, ring or ()
         extents = {axis.name: axis.extent(sizes) for axis in function.block.axes}
-        lengths = {name: -(-extents[name] // n) for name, n in pieces.items()}
-        self.blocks = function.block.divided(tuple(lengths))
-        self.stages: Sequence[Any] = self.blocks.plan(sizes, lengths).stages
-        if any(stage.stage.handed for stage in self.stages):
-            raise CompileError([Diagnostic("TAD1002", "devices would wait for each other")])
+        blocks = function.block(**{name: -(-extents[name] // n) for name, n in pieces.items()})
+        plans = blocks.plan(**sizes).stages
+        self.stages = [DividedStage(self, f, plan) for f, plan in zip(blocks.functions, plans, strict=True)]
         self.dims: dict[str, list[str | None]] = {}
         #: What devices read or compute.
-        self.used = {name for stage in self.stages for name in stage.division.slices}
+        self.used = {name for plan in plans for name in plan.division.slices}
         for stage in self.stages:
             self._place_results(stage)
         for argument in function.program.arguments:
-            reading = [stage for stage in self.stages if argument.name in stage.division.slices]
-            dims: list[str | None] = []
+            dims = self.dims[argument.name] = list[str | None]()
+            reading = self._reading(argument.name)
             for _ in argument.shape:
-                dims.append(self._axis_read(reading, argument.name, dims) if reading else None)
-            self.dims[argument.name] = dims
+                dims.append(self._axis_read(reading, argument.name) if reading else None)
 
-    def cells(self, stage: Any) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Where each device stands along the axes, and its block: the last one for those behind it."""
-        names = [axis.name for axis in stage.stage.axes]
-        for at in product(*(range(self.pieces[name]) for name in names)):
-            last = [len(places) - 1 if stage.is_divided else 0 for places in stage.places]
-            yield at, tuple(map(min, at, last))
-
-    def is_aligned(self, names: Sequence[str]) -> bool:
-        """Whether devices compute of these results the places that they have of them."""
-        for stage in self.stages:
-            for at, cell in self.cells(stage):
-                boxes: Mapping[str, Any] = stage.task(cell).writes if at == cell else {}
-                for name in boxes.keys() & set(names):
-                    for d, places in enumerate(boxes[name]):
-                        if not self._has(stage, name, d, at, places):
-                            return False
-        return True
-
-    def lent(self, stage: Any, name: str, dimension: int) -> Lent:
-        """What devices need of others of an argument of a stage that goes along with an axis."""
-        axis = self.dims[name][dimension]
-        assert axis is not None
-        place = [a.name for a in stage.stage.axes].index(axis)
-        chunk = self.chunk(stage.shapes[name][dimension], axis)
-        before = behind = 0
-        for at, cell in self.cells(stage):
-            places = stage.task(cell).reads[name][dimension]
-            if at == cell and places:
-                before = max(before, at[place] * chunk - places.start)
-                behind = max(behind, places.stop - (at[place] + 1) * chunk)
-        is_one = not stage.is_divided or len(stage.places[place]) < 2
-        return Lent(before, behind, everything=is_one or before + behind >= chunk)
-
-    def is_lent_whole(self, name: str, dimension: int) -> bool:
+    def is_gathered(self, name: str, dimension: int) -> bool:
         """Whether an argument's dimension is divided, and each device needs all of it."""
-        reading = [stage for stage in self.stages if name in stage.division.slices]
         return self.dims[name][dimension] is not None and any(
-            self.lent(stage, name, dimension).everything for stage in reading
+            stage.exchange(name, dimension).everything for stage in self._reading(name)
         )
 
-    def chunk(self, extent: int, axis: str) -> int:
-        """How many places a device has."""
-        return -(-extent // self.pieces[axis])
+    @property
+    def ring_pays(self) -> bool:
+        """Whether a ring joins parts, and takes no more slices of what stays than a device would gather."""
+        going = sliced = 0
+        for stage in (stage for stage in self.stages if stage.travelling):
+            other = stage.travelling
+            needing = [
+                name for name in stage.function.outputs if all(stage.needs(name, axis) for axis in self.ring)
+            ]
+            if not all(map(stage.ring_axis, needing)):
+                return False
+            for name in stage.function.inputs:
+                if other in self.dims[name]:
+                    going += prod(stage.plan.shapes[name])
+                elif stage.needs(name, other):
+                    sliced += prod(self.shape(stage, name))
+        return 0 < going >= sliced
 
-    def shape(self, stage: Any, name: str) -> tuple[int, ...]:
+    def shape(self, stage: DividedStage, name: str) -> tuple[int, ...]:
         """That of a device's part of a tensor."""
-        axes = self.dims[name]
-        return tuple(
-            n if axis is None else self.chunk(n, axis)
-            for n, axis in zip(stage.shapes[name], axes, strict=True)
-        )
+        pairs = zip(stage.plan.shapes[name], self.dims[name], strict=True)
+        return tuple(n if axis is None else -(-n // self.pieces[axis]) for n, axis in pairs)
 
-    def _place_results(self, stage: Any) -> None:
-        for definition in stage.stage.program.outputs:
-            dims: list[str | None] = [None] * len(definition.shape)
-            for axis in stage.stage.axes:
-                if definition.name in axis.dims:
+    def _reading(self, argument: str) -> list[DividedStage]:
+        return [stage for stage in self.stages if argument in stage.plan.division.slices]
+
+    def _place_results(self, stage: DividedStage) -> None:
+        for definition in stage.plan.stage.program.outputs:
+            dims = self.dims[definition.name] = [None] * len(definition.shape)
+            for axis in stage.plan.stage.axes:
+                if definition.name in axis.dims and self._is_free(definition.name, axis.name):
                     dims[axis.dims[definition.name]] = axis.name
-            self.dims[definition.name] = dims
 
-    def _axis_read(self, stages: Sequence[Any], name: str, before: Sequence[str | None]) -> str | None:
-        """The axis with which an argument's next dimension goes along: each device reads little of others.
+    def _is_free(self, name: str, axis: str) -> bool:
+        """Whether no other dimension of a tensor goes along with an axis, or one over the same devices."""
+        taken = self.ring if axis in self.ring else (axis,)
+        return not any(other in self.dims[name] for other in taken)
 
-        One that is both divided and read whole, as the bodies that attract each other, is lent whole.
+    def _axis_read(self, stages: Sequence[DividedStage], name: str) -> str | None:
+        """The axis with which an argument's next dimension goes along: devices get least of others.
+
+        One that is both divided and read whole is gathered.
         """
+        before = self.dims[name]
         d = len(before)
-        extent = stages[0].shapes[name][d]
-        axes = [a for a in stages[0].stage.axes if a.name not in before and extent >= self.pieces[a.name]]
+        extent = stages[0].plan.shapes[name][d]
+        moved: dict[str, int] = {}
+        axes = [
+            a
+            for a in stages[0].plan.stage.axes
+            if self._is_free(name, a.name) and extent >= self.pieces[a.name]
+        ]
         for axis in axes:
             self.dims[name] = [*before, axis.name]
-            if not any(self.lent(stage, name, d).everything for stage in stages):
-                return axis.name
+            found = [stage.exchange(name, d) for stage in stages]
+            if not any(exchange.everything for exchange in found):
+                moved[axis.name] = sum(exchange.moved for exchange in found)
+        self.dims[name] = before
+        if moved:
+            return min(moved, key=moved.__getitem__)
         return next((axis.name for axis in axes if axis.dims.get(name) == d), None)
 
-    def _has(self, stage: Any, name: str, dimension: int, at: Sequence[int], places: range) -> bool:
-        axis = self.dims[name][dimension]
-        extent = stage.shapes[name][dimension]
-        if axis is None:
-            return places == range(extent)
-        chunk = self.chunk(extent, axis)
-        start = at[[a.name for a in stage.stage.axes].index(axis)] * chunk
-        return places == range(start, max(start, min(start + chunk, extent)))
 
-
-def divided(function: Function, sizes: Mapping[str, int], pieces: Mapping[str, int]) -> DividedCall | None:
-    """The function in blocks; None where it cannot be divided so."""
+def divided(
+    function: Function,
+    sizes: Mapping[str, int],
+    pieces: Mapping[str, int],
+    ring: tuple[str, str] | None = None,
+) -> DividedCall | None:
+    """The function in blocks; None where it cannot be divided so, or where a ring gains nothing."""
     extents = {axis.name: axis.extent(sizes) for axis in function.block.axes}
     if any(extents[name] < n for name, n in pieces.items()):
         return None
     try:
-        made = DividedCall(function, sizes, pieces)
+        made = DividedCall(function, sizes, pieces, ring)
     except CompileError:
         return None
-    return made if made.is_aligned(function.outputs) else None
+    return made if ring is None or made.ring_pays else None
 
 
 def may_divide(function: Function) -> bool:

@@ -15,6 +15,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import tadc
+from tadc.jax import GatheredWarning
 from tadc.jax.xla_kernels import KERNELS
 
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute)(?=\()")
@@ -164,6 +165,10 @@ def halos() -> None:
     check_all(*of, (P(None, None, "a"), P()), devices(8), halo, joined)
     check_all(*of, (P("a", None, "b"), P()), devices(2, 4), halo, joined)
 
+    # Devices have fewer places than a window reads beyond.
+    wide = tadc.function("x: f64[N]; y[i: N - 8] = x[i]*x[i + 8]").jax
+    check_all(wide, lambda x: x[:-8] * x[8:], (random(32),), (P("a"),), devices(8), halo, halo)
+
     def curvature(f: F) -> F:
         return jax.grad(lambda x: jnp.sin(jax.grad(lambda x: (f(x) ** 2).sum())(x)).sum())
 
@@ -177,8 +182,20 @@ def strides() -> None:
     check_all(pairs, lambda x: x[::2] ** 2 + x[1::2], (random(64),), (P("a"),), mesh, "", "")
     twice = tadc.function("x: f64[N]; y[i: 2*N] = x[i // 2]").jax
     check_all(twice, lambda x: jnp.repeat(x, 2), (random(32),), (P("a"),), mesh, "", "")
+    reverse = tadc.function("x: f64[N]; y[i] = x[N - 1 - i]**3").jax
+    permute = "collective-permute"
+    check_all(reverse, lambda x: x[::-1] ** 3, (random(32),), (P("a"),), mesh, permute, permute)
     turned = tadc.function("x: f64[N, M]; y[i, j] = x[j, i]*2").jax
     check_all(turned, lambda x: 2 * x.T, (random(32, 8),), (P("a"),), mesh, "", "")
+
+
+def rings() -> None:
+    """What is summed over places that are divided over the same devices goes round."""
+    permute = "collective-permute"
+    check(MATRIX, jnp.matmul, (random(16, 8), random(8, 32)), (P("a"), P("a")), devices(4), permute)
+    arrays = (random(2, 2, 16, 3), random(2, 2, 16, 3)[::-1], random(2, 2, 16, 3)[:, ::-1])
+    check(ATTENTION, attention, arrays, (P(None, None, "a"),) * 3, devices(8), permute)
+    check(ATTENTION, attention, arrays, (P("a", None, "b"),) * 3, devices(2, 4), permute)
 
 
 def gathered() -> None:
@@ -191,16 +208,14 @@ def gathered() -> None:
         for n in (16, 32):
             found = check(BODIES, bodies, (random(n, 3),), (P("a"),), devices(4), "all-gather")
             assert found.sharding.spec == P("a")  # each device computes its part alone
-    assert [str(w.message) for w in seen] == [
-        "in a call of `y(x)` each device gets all of dimension 0 of `x`, which is divided along `a`"
-    ]
+    (message,) = [w.message for w in seen]
+    assert isinstance(message, GatheredWarning)
+    assert message.diagnostic.code == "TAD1004"
+    said = "each device gets all of dimension 0 of `x`, which is divided along `a`: `y` reads it at `j`"
+    assert message.diagnostic.message == said
     running = tadc.function("x: f64[T]; scan{t} y[t] = if {t = 0} then (x[0]) else (y[t - 1] + x[t])").jax
     with warnings.catch_warnings(record=True, action="always") as seen:
         check(running, jnp.cumsum, (random(16),), (P("a"),), devices(8), "all-gather")
-    assert len(seen) == 1
-    # A device has fewer places than a window reads beyond.
-    with warnings.catch_warnings(record=True, action="always") as seen:
-        check(STENCIL, stencil, (random(16),), (P("a"),), devices(8), "all-gather")
     assert len(seen) == 1
 
 
@@ -216,7 +231,7 @@ def indices() -> None:
 
 
 GROUPS: dict[str, Callable[[], None]] = {
-    f.__name__: f for f in (batch, odd_reads, heads, sums, halos, strides, gathered, indices)
+    f.__name__: f for f in (batch, odd_reads, heads, sums, halos, strides, rings, gathered, indices)
 }
 
 if __name__ == "__main__":
