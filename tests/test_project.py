@@ -276,8 +276,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_041,
-    "tadc": 40_238,
-    "tadc/apps": 13_209,
+    "tadc": 40_479,
+    "tadc/apps": 13_397,
 }
 
 

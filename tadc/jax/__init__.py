@@ -30,13 +30,15 @@ OLDEST = (0, 5, 0)
 
 
 @public
-def wrap(f: Function) -> JaxFunction:
+def wrap(f: Function, *, fixed_order: bool = False) -> JaxFunction:
     """The function as one of JAX's arrays, `f.jax`.
 
+    In a `fixed_order` parts of sums that several devices compute are joined two by two, in the order of their
+    places: a call has the bits of `f.block` with the same blocks. It takes memory for all parts at once.
     Raises UsageError where JAX is missing or too old, or f is no function.
     """
     checked_function(f, Function, "jax.wrap")
-    return f.jax
+    return f.jax.in_fixed_order if fixed_order else f.jax
 
 
 def made(f: Function) -> JaxFunction:

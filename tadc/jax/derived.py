@@ -33,11 +33,15 @@ class DerivedPart:
 
 
 class Derived:
-    """A function, and what is made of it. `base` has the function that this one gives the tangents of."""
+    """A function, and what is made of it. `base` has the function that this one gives the tangents of.
 
-    def __init__(self, function: Function, base: Base | None = None) -> None:
+    In a `fixed_order` parts of sums that several devices compute are joined as those of `f.block`.
+    """
+
+    def __init__(self, function: Function, base: Base | None = None, fixed_order: bool = False) -> None:
         self.function = function
         self.base = base
+        self.fixed_order = fixed_order
         #: Dimensions of inputs of which a warning said that all devices get all.
         self.gathered: set[tuple[str, int]] = set()
         self._made: dict[Any, Any] = {}
@@ -64,7 +68,7 @@ class Derived:
         def make() -> DerivedPart:
             wrt = [self.function.inputs[n] for n in moving]
             made = derived_for_framework(self.function, "tangents", wrt)
-            return trimmed(made, Base(self, {name: name for name in wrt}))
+            return self._trimmed(made, Base(self, {name: name for name in wrt}))
 
         return self._once(("tangents", moving), make)
 
@@ -79,7 +83,8 @@ class Derived:
         """The function over one more leading index of some inputs and of all outputs."""
 
         def make() -> Derived:
-            return Derived(batched(self.function, [self.function.inputs[n] for n in which]))
+            made = batched(self.function, [self.function.inputs[n] for n in which])
+            return Derived(made, fixed_order=self.fixed_order)
 
         return self._once(("batched", which), make)
 
@@ -97,17 +102,35 @@ class Derived:
             found = self._by_base(self.base, [self.base.moves[name] for name in wrt], seen)
             if found is not None:
                 return found
-        return trimmed(derived_for_framework(_with_outputs(self.function, seen), "vjp", wrt))
+        return self._trimmed(derived_for_framework(_with_outputs(self.function, seen), "vjp", wrt))
 
     def _by_base(self, base: Base, wrt: Sequence[str], seen: Sequence[int]) -> DerivedPart | None:
         """The gradient, if it reads no input that the tangents do not read."""
-        made = trimmed(derived_for_framework(_with_outputs(base.of.function, seen), "vjp", wrt))
+        made = self._trimmed(derived_for_framework(_with_outputs(base.of.function, seen), "vjp", wrt))
         count, here = len(base.of.function.inputs), self.function.inputs
         names = [base.of.function.inputs[n] for n in made.take if n < count]
         if not set(names) <= set(here):
             return None
         cotangents = [n - count + len(here) for n in made.take if n >= count]
         return DerivedPart(made.of, (*(here.index(name) for name in names), *cotangents))
+
+    def _trimmed(self, function: Function, base: Base | None = None) -> DerivedPart:
+        """A function without the inputs that it does not read, unless they alone tell a size that it uses."""
+        program = function.program
+        kept = _kept(program)
+        take = tuple(n for n, a in enumerate(program.arguments) if a in kept)
+        if base is not None:
+            names = {a.name for a in kept}
+            tangents = function.tangents.items()
+            base = Base(base.of, {name: of for of, name in tangents if of in base.moves and name in names})
+        if len(take) < len(program.arguments):
+            sizes = tuple(name for name in program.sizes if name in used_sizes(program, kept))
+            # Sets of other sizes were looked at for the function that this one is derived of.
+            excluded = tuple(
+                rows for rows in program.excluded if all(row.form.variables <= set(sizes) for row in rows)
+            )
+            function = _with(function, arguments=kept, sizes=sizes, excluded=excluded)
+        return DerivedPart(Derived(function, base, self.fixed_order), take)
 
 
 @dataclass(frozen=True)
@@ -116,25 +139,6 @@ class Base:
 
     of: Derived
     moves: dict[str, str]
-
-
-def trimmed(function: Function, base: Base | None = None) -> DerivedPart:
-    """A function without the inputs that it does not read, unless these alone tell a size that it uses."""
-    program = function.program
-    kept = _kept(program)
-    take = tuple(n for n, a in enumerate(program.arguments) if a in kept)
-    if base is not None:
-        names = {a.name for a in kept}
-        tangents = function.tangents.items()
-        base = Base(base.of, {name: of for of, name in tangents if of in base.moves and name in names})
-    if len(take) < len(program.arguments):
-        sizes = tuple(name for name in program.sizes if name in used_sizes(program, kept))
-        # Sets of other sizes were looked at for the function that this one is derived of.
-        excluded = tuple(
-            rows for rows in program.excluded if all(row.form.variables <= set(sizes) for row in rows)
-        )
-        function = _with(function, arguments=kept, sizes=sizes, excluded=excluded)
-    return DerivedPart(Derived(function, base), take)
 
 
 def telling(function: Function) -> Function:

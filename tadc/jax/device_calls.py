@@ -36,12 +36,13 @@ class DeviceCall:
     """
 
     def __init__(self, function: Function, division: DividedCall, along: Axes, fixed_order: bool) -> None:
-        self.function = function
+        self.function, self.copies = function, division.copies
         self.stages = [_StageCall(stage, along, fixed_order) for stage in division.stages]
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """The device's part of each result."""
         have = dict(zip(self.function.inputs, arrays, strict=True))
+        have |= {copy: have[name] for copy, name in self.copies.items()}
         for stage in self.stages:
             have |= stage(have)
         return [have[name] for name in self.function.outputs]

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from tadc.api.function import Function
-from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.jax.exchange import Exchange
 
 
@@ -50,7 +50,7 @@ class DividedStage:
     def tasks(self) -> Mapping[tuple[int, ...], Any]:
         """The block of a device by its place along each axis: of those behind the last block, that one.
 
-        Where nothing is divided all have the only one.
+        Along what a stage is not divided all have the only one.
         """
         found: dict[tuple[int, ...], Any] = {}
         for at in product(*(range(self.call.pieces[name]) for name in self.axes)):
@@ -58,10 +58,18 @@ class DividedStage:
             found[at] = found[cell] if cell in found else self.plan.task(cell)
         return found
 
+    def behind(self, at: Sequence[int]) -> set[str]:
+        """The axes along which a device stands behind the last block."""
+        stage = self.plan.stage
+        return {
+            a.name
+            for a, n in zip(stage.axes, at, strict=True)
+            if stage.goes_along(a) and n >= self.blocks(a.name)
+        }
+
     def is_idle(self, name: str, at: Sequence[int]) -> bool:
         """Whether a device has no part of a result of all blocks, for it stands behind the last one."""
-        behind = {axis for axis, n, m in zip(self.axes, at, self._cell(at), strict=True) if n != m}
-        return self.plan.is_divided and any(self.is_joined(name, axis) for axis in behind)
+        return any(self.is_joined(name, axis) for axis in self.behind(at))
 
     def _cell(self, at: Sequence[int]) -> tuple[int, ...]:
         return tuple(min(n, self.blocks(axis) - 1) for n, axis in zip(at, self.axes, strict=True))
@@ -102,9 +110,7 @@ class DividedStage:
 
     @property
     def _own_tasks(self) -> Iterator[tuple[tuple[int, ...], Any]]:
-        return (
-            (at, task) for at, task in self.tasks.items() if not self.plan.is_divided or at == self._cell(at)
-        )
+        return ((at, task) for at, task in self.tasks.items() if not self.behind(at))
 
     def _hulls(self, axis: str, boxes: Iterator[tuple[tuple[int, ...], range]]) -> list[range]:
         """All that devices at each place along an axis read or compute."""
@@ -143,24 +149,30 @@ class DividedCall:
         """Raises CompileError for what cannot be divided so."""
         self.pieces, self.ring = pieces, ring or ()
         extents = {axis.name: axis.extent(sizes) for axis in function.block.axes}
-        blocks = function.block(**{name: -(-extents[name] // n) for name, n in pieces.items()})
-        plans = blocks.plan(**sizes).stages
+        lengths = {name: -(-extents[name] // n) for name, n in pieces.items()}
+        blocks = function.block.divided(tuple(lengths))
+        plans = blocks.plan(sizes, lengths).stages
+        if any(plan.stage.handed for plan in plans):
+            raise CompileError([Diagnostic("TAD1002", "devices would wait for each other")])
+        #: The arguments of blocks that are others of the function once more, and which.
+        self.copies: Mapping[str, str] = blocks.copies
         self.stages = [DividedStage(self, f, plan) for f, plan in zip(blocks.functions, plans, strict=True)]
         self.dims: dict[str, list[str | None]] = {}
-        #: What devices read or compute.
-        self.used = {name for plan in plans for name in plan.division.slices}
         for stage in self.stages:
             self._place_results(stage)
         for argument in function.program.arguments:
-            dims = self.dims[argument.name] = list[str | None]()
-            reading = self._reading(argument.name)
-            for _ in argument.shape:
-                dims.append(self._axis_read(reading, argument.name) if reading else None)
+            self._place_argument(argument.name, len(argument.shape))
+        #: What devices read or compute.
+        self.used = {name for plan in plans for name in plan.division.slices}
+        self.used |= {name for copy, name in self.copies.items() if copy in self.used}
 
     def is_gathered(self, name: str, dimension: int) -> bool:
         """Whether an argument's dimension is divided, and each device needs all of it."""
+        copies = [copy for copy, of in self.copies.items() if of == name]
         return self.dims[name][dimension] is not None and any(
-            stage.exchange(name, dimension).everything for stage in self._reading(name)
+            stage.exchange(each, dimension).everything
+            for each in (name, *copies)
+            for stage in self._reading(each)
         )
 
     @property
@@ -173,6 +185,13 @@ class DividedCall:
                 name for name in stage.function.outputs if all(stage.needs(name, axis) for axis in self.ring)
             ]
             if not all(map(stage.ring_axis, needing)):
+                return False
+            over = [
+                (name, d)
+                for name, d in stage.divided(stage.function.inputs)
+                if stage.axis(name, d) in self.ring
+            ]
+            if any(stage.exchange(name, d).everything for name, d in over):
                 return False
             for name in stage.function.inputs:
                 if other in self.dims[name]:
@@ -196,24 +215,41 @@ class DividedCall:
                 if definition.name in axis.dims and self._is_free(definition.name, axis.name):
                     dims[axis.dims[definition.name]] = axis.name
 
+    def _place_argument(self, name: str, rank: int) -> None:
+        """An argument, and its copies: devices have the same parts of these."""
+        found: list[str | None] | None = None
+        for each in (name, *(copy for copy, of in self.copies.items() if of == name)):
+            dims = self.dims[each] = list[str | None]()
+            reading = self._reading(each)
+            for d in range(rank):
+                dims.append(self._axis_read(reading, each, found and (found[d],)) if reading else None)
+            found = dims if found is None and reading else found
+        self.dims[name] = found or self.dims[name]
+
     def _is_free(self, name: str, axis: str) -> bool:
         """Whether no other dimension of a tensor goes along with an axis, or one over the same devices."""
         taken = self.ring if axis in self.ring else (axis,)
         return not any(other in self.dims[name] for other in taken)
 
-    def _axis_read(self, stages: Sequence[DividedStage], name: str) -> str | None:
+    def _axis_read(
+        self, stages: Sequence[DividedStage], name: str, alike: tuple[str | None] | None
+    ) -> str | None:
         """The axis with which an argument's next dimension goes along: devices get least of others.
 
-        One that is both divided and read whole is gathered.
+        One that is both divided and read whole is gathered. That of a copy is `alike`, or over the same
+        devices.
         """
+        if alike == (None,):
+            return None
         before = self.dims[name]
         d = len(before)
         extent = stages[0].plan.shapes[name][d]
         moved: dict[str, int] = {}
+        allowed = self.pieces if alike is None else self.ring if alike[0] in self.ring else alike
         axes = [
-            a
-            for a in stages[0].plan.stage.axes
-            if self._is_free(name, a.name) and extent >= self.pieces[a.name]
+            axis
+            for axis in stages[0].plan.stage.axes
+            if axis.name in allowed and extent >= self.pieces[axis.name] and self._is_free(name, axis.name)
         ]
         for axis in axes:
             self.dims[name] = [*before, axis.name]
@@ -223,6 +259,8 @@ class DividedCall:
         self.dims[name] = before
         if moved:
             return min(moved, key=moved.__getitem__)
+        if alike is not None:
+            return alike[0]
         return next((axis.name for axis in axes if axis.dims.get(name) == d), None)
 
 

@@ -103,7 +103,7 @@ class Partitioning:
                 name: [a and along[a] for a in division.dims[name]] if name in division.used else given[name]
                 for name in self.names
             }
-            lower = DeviceCall(self.function, division, along, fixed_order=False)
+            lower = DeviceCall(self.function, division, along, self.derived.fixed_order)
         self._warn(given, division, specs)
         made = [NamedSharding(mesh, PartitionSpec(*specs[name])) for name in self.names]
         inputs = len(self.function.inputs)

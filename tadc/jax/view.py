@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -42,10 +42,10 @@ class JaxFunction:
     A call raises ArgumentError that lists all that is wrong with types and shapes, when JAX traces it.
     """
 
-    def __init__(self, f: Function) -> None:
+    def __init__(self, f: Function, fixed_order: bool = False) -> None:
         self.function = f
         #: What JAX's rules make of the function; for other modules of tadc.
-        self.derived = Derived(f)
+        self.derived = Derived(f, fixed_order=fixed_order)
         self._symbols = self.derived.shapes.symbols
         self._result: Any = None
         if len(f.outputs) > 1:
@@ -63,7 +63,15 @@ class JaxFunction:
         return f"<jax of {self.function!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return JaxFunction, (self.function,)
+        return JaxFunction, (self.function, self.derived.fixed_order)
+
+    @cached_property
+    def in_fixed_order(self) -> JaxFunction:
+        """The function that joins parts of sums, of several devices, as `f.block` does those of blocks."""
+        return JaxFunction(self.function, fixed_order=True)
+
+    def _alike(self, f: Function) -> JaxFunction:
+        return f.jax.in_fixed_order if self.derived.fixed_order else f.jax
 
     def __deepcopy__(self, _memo: Any) -> JaxFunction:
         return self
@@ -75,7 +83,7 @@ class JaxFunction:
             if self._is_plain and not kwargs:
                 return self._call(*args)
             if self.function.is_open:
-                return self.function.at_call(args, kwargs).jax(*args, **kwargs)
+                return self._alike(self.function.at_call(args, kwargs))(*args, **kwargs)
             if self._has_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
                 return self._sparse(args, kwargs)
             args, kwargs = self._arranged(args, kwargs)
@@ -121,7 +129,7 @@ class JaxFunction:
     def lower(self, /, *args: Any, **kwargs: Any) -> Any:
         """As of what `jax.jit` returns."""
         if self.function.is_open:
-            return self.function.at_call(args, kwargs).jax.lower(*args, **kwargs)
+            return self._alike(self.function.at_call(args, kwargs)).lower(*args, **kwargs)
         args, kwargs = self._arranged(args, kwargs)
         return self._call.lower(*args, **kwargs)
 
@@ -142,7 +150,7 @@ class JaxFunction:
         require_types(derived.shapes.inputs, derived.shapes.outputs)
         read = read_call(self._symbols, args, kwargs, TRACED)
         if untold:
-            derived = self.function.at({name: read.sizes[name] for name in untold}).jax.derived
+            derived = self._alike(self.function.at({name: read.sizes[name] for name in untold})).derived
         if len(read.sizes) > len(untold):
             derived.shapes.sizes(read.shapes, read.sizes)
         found = call(derived, read.arrays)

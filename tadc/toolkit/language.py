@@ -43,7 +43,7 @@ from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.lattice.polyhedron import NEVER, atom_facts, hold, implied, is_empty
 from tadc.lattice.shadow import shadow
-from tadc.passes.terms.checked_reads import accesses, evaluated, outside
+from tadc.passes.terms.checked_reads import accesses, all_proven, evaluated, outside
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.operation_counts import count_program
 
@@ -52,11 +52,11 @@ __all__ = [
     "UNARY", "Affine", "Apply", "Argument", "Bounds", "Const", "Constraint", "Course", "Definition",
     "Domain", "EliminationLimit", "Floats", "Floor", "Guard", "IndexValue", "Interval", "Lookup",
     "LoopNest", "Names", "Program", "Read", "Reduce", "ScalarFunction", "SearchLimit", "Select", "Term",
-    "Terms", "accesses", "as_form", "at_least_zero", "atom_facts", "bottom_up", "box", "bytes_of_type",
-    "called", "complete", "count_program", "deep_recursion", "down", "equals_zero", "evaluate",
-    "evaluated", "extent", "find_point", "float_function", "having", "hold", "implied", "in_text_order",
-    "index_forms", "integer_exponent", "interval_of", "is_empty", "is_inside", "join_types", "level_of",
-    "loop_nest", "lower", "needs_values", "no_bound", "operands", "outside", "power", "print_program",
-    "project", "quotient", "reachable", "shadow", "shape_at", "size_sources", "specialised",
-    "tensors_read", "type_in", "up", "upper", "value_at", "values_over",
+    "Terms", "accesses", "all_proven", "as_form", "at_least_zero", "atom_facts", "bottom_up", "box",
+    "bytes_of_type", "called", "complete", "count_program", "deep_recursion", "down", "equals_zero",
+    "evaluate", "evaluated", "extent", "find_point", "float_function", "having", "hold", "implied",
+    "in_text_order", "index_forms", "integer_exponent", "interval_of", "is_empty", "is_inside",
+    "join_types", "level_of", "loop_nest", "lower", "needs_values", "no_bound", "operands", "outside",
+    "power", "print_program", "project", "quotient", "reachable", "shadow", "shape_at", "size_sources",
+    "specialised", "tensors_read", "type_in", "up", "upper", "value_at", "values_over",
 ]  # fmt: skip

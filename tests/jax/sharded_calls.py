@@ -189,24 +189,83 @@ def strides() -> None:
     check_all(turned, lambda x: 2 * x.T, (random(32, 8),), (P("a"),), mesh, "", "")
 
 
+def bodies(x: Any) -> Any:
+    return (1 / (1 + ((x[:, None] - x) ** 2).sum(-1))).sum(1)
+
+
 def rings() -> None:
     """What is summed over places that are divided over the same devices goes round."""
     permute = "collective-permute"
-    check(MATRIX, jnp.matmul, (random(16, 8), random(8, 32)), (P("a"), P("a")), devices(4), permute)
+    with warnings.catch_warnings(action="error"):
+        for mesh in (devices(2), devices(4), devices(8)):
+            check(BODIES, bodies, (random(16, 3),), (P("a"),), mesh, permute)
+        check(MATRIX, jnp.matmul, (random(16, 8), random(8, 32)), (P("a"), P("a")), devices(4), permute)
+        check_all(BODIES, bodies, (random(16, 3),), (P("a"),), devices(8), permute, permute)
+        many = random(5, 16, 3)
+        check(jax.vmap(BODIES), jax.vmap(bodies), (many,), (P(None, "a"),), devices(4), permute)
+    # Sums of sums over all bodies; an index that is compared with that of a sum; energies of pairs.
+    far = tadc.function("""
+    x: f64[N]; let u[i: N] = sum{j} (if {i != j} then (sin(x[i] - x[j])) else (0))
+    y[i] = sum{j} (u[i]*exp(u[j]/N)) + x[i]; e = sum{i, j} (x[i]*x[j]*(x[i] - x[j])**2); m = max{j} (x[j])
+    """).jax
+
+    def far_here(x: Any) -> Any:
+        u = jnp.sin(x[:, None] - x).sum(1)
+        pairs = x[:, None] * x * (x[:, None] - x) ** 2
+        return u * jnp.exp(u / len(x)).sum() + x, pairs.sum(), x.max()
+
+    check(far, far_here, (random(16),), (P("a"),), devices(4), "all-reduce collective-permute")
+
+
+def sequences() -> None:
+    """Attention over a sequence that is divided: a ring, for gradients and tangents too."""
+    permute = "collective-permute"
     arrays = (random(2, 2, 16, 3), random(2, 2, 16, 3)[::-1], random(2, 2, 16, 3)[:, ::-1])
-    check(ATTENTION, attention, arrays, (P(None, None, "a"),) * 3, devices(8), permute)
-    check(ATTENTION, attention, arrays, (P("a", None, "b"),) * 3, devices(2, 4), permute)
+    with warnings.catch_warnings(action="error"):
+        check_all(ATTENTION, attention, arrays, (P(None, None, "a"),) * 3, devices(4), permute, permute)
+        check(ATTENTION, attention, arrays, (P("a", None, "b"),) * 3, devices(2, 4), permute)
+
+
+def fixed_order() -> None:
+    """Parts of sums are joined as those of blocks, with the same bits."""
+
+    def same(f: tadc.Function, arrays: Any, specs: Any, mesh: Mesh, **lengths: int) -> None:
+        placed = [jax.device_put(a, NamedSharding(mesh, s)) for a, s in zip(arrays, specs, strict=True)]
+        found = jax.jit(tadc.jax.wrap(f, fixed_order=True))(*placed)
+        for one, other in zip(
+            jax.tree.leaves(found), jax.tree.leaves(f.block(**lengths)(*arrays)), strict=True
+        ):
+            np.testing.assert_array_equal(np.asarray(one).view(np.int64), np.asarray(other).view(np.int64))
+
+    rows = tadc.function(
+        "x: f64[N, M]; s = sum{i} (x[i, 0]*x[i, 1]); y[j] = sum{i} (exp(x[i, j])); p = prod{i} (x[i, 2])"
+    )
+    same(rows, (random(48, 5),), (P("a"),), devices(8), i=6)
+    same(rows, (random(42, 5),), (P("b"),), devices(2, 3), i=14)
+    g = tadc.vjp(MATRIX.function, wrt="w")
+    same(g, (random(32, 6), random(6, 8), random(32, 8)), (P("a"), P(), P("a")), devices(8), i=4)
+    x, dy = random(32, 3), random(32)
+    same(BODIES.function, (x,), (P("a"),), devices(8), i=4, j=4)
+    slope = tadc.vjp(BODIES.function)
+    same(slope, (x, dy), (P("a"), P("a")), devices(8), x_0=4, i=4)
+    arrays = (random(2, 2, 32, 3), random(2, 2, 32, 3)[::-1], random(2, 2, 32, 3)[:, ::-1])
+    same(ATTENTION.function, arrays, (P(None, None, "a"),) * 3, devices(8), i=4, j=4)
+    slopes = tadc.vjp(ATTENTION.function)
+    same(slopes, (*arrays, arrays[0] ** 2), (P(None, None, "a"),) * 4, devices(4), i=8, j=8)
+    wrapped = tadc.jax.wrap(BODIES.function, fixed_order=True)
+    check_all(wrapped, bodies, (x,), (P("a"),), devices(4), "collective-permute", "collective-permute")
 
 
 def gathered() -> None:
     """What all devices need is gathered, and said once."""
+    close = tadc.function("x: f64[N]; y[i: N] = sum{j}_0^(i) (x[i - j]*x[j])").jax
 
-    def bodies(x: Any) -> Any:
-        return (1 / (1 + ((x[:, None] - x) ** 2).sum(-1))).sum(1)
+    def close_here(x: Any) -> Any:
+        return jnp.convolve(x, x)[: len(x)]
 
     with warnings.catch_warnings(record=True, action="always") as seen:
         for n in (16, 32):
-            found = check(BODIES, bodies, (random(n, 3),), (P("a"),), devices(4), "all-gather")
+            found = check(close, close_here, (random(n),), (P("a"),), devices(4), "all-gather")
             assert found.sharding.spec == P("a")  # each device computes its part alone
     (message,) = [w.message for w in seen]
     assert isinstance(message, GatheredWarning)
@@ -231,7 +290,8 @@ def indices() -> None:
 
 
 GROUPS: dict[str, Callable[[], None]] = {
-    f.__name__: f for f in (batch, odd_reads, heads, sums, halos, strides, rings, gathered, indices)
+    f.__name__: f
+    for f in (batch, odd_reads, heads, sums, halos, strides, rings, sequences, fixed_order, gathered, indices)
 }
 
 if __name__ == "__main__":

@@ -66,8 +66,13 @@ class _Use:
     index: str
 
 
-def axis_of(program: Program, name: str) -> BlockAxis | None:
-    """All that goes along with an index of this name; None where nothing that may be divided has it."""
+def axis_of(program: Program, name: str, others: Iterable[BlockAxis] = ()) -> BlockAxis | None:
+    """All that goes along with an index of this name; None where nothing that may be divided
+    has it.
+
+    It does not begin with sums that go along with others.
+    """
+    taken = {found for other in others for found in other.sums.items()}
     axis = BlockAxis(name)
     having = [d for d in program.definitions if d.pattern is None and name in d.indices]
     outputs = [d for d in having if d.is_output]
@@ -75,10 +80,10 @@ def axis_of(program: Program, name: str) -> BlockAxis | None:
         axis.dims[definition.name] = definition.indices.index(name)
     if not axis.dims:
         for definition in program.definitions:
-            for reduction in outer_reductions(definition.body):
-                if name not in reduction.hints:
+            for reduction in reductions_of(program, definition):
+                place = reduction.hints.index(name) if name in reduction.hints else -1
+                if place < 0 or (reduction.number, place) in taken:
                     continue
-                place = reduction.hints.index(name)
                 binder = reduction.binders[place]
                 extent = extents_of(reduction, program).get(binder)
                 if extent is not None:
@@ -94,12 +99,12 @@ def axis_of(program: Program, name: str) -> BlockAxis | None:
 def axes_of(program: Program) -> list[BlockAxis]:
     """Axes along which a program may be divided at once: of indices of its outputs, then of its sums."""
     outputs = dict.fromkeys(index for d in program.outputs if d.pattern is None for index in d.indices)
-    reductions = (r for d in program.definitions for r in outer_reductions(d.body))
+    reductions = (r for d in program.definitions for r in reductions_of(program, d))
     sums = dict.fromkeys(hint for r in reductions for hint in r.hints if hint not in outputs)
-    found = [axis for name in (*outputs, *sums) if (axis := axis_of(program, name)) is not None]
-    found[len(outputs) :] = sorted(found[len(outputs) :], key=lambda axis: -len(axis.dims))
+    first = [axis for name in outputs if (axis := axis_of(program, name)) is not None]
+    found = [axis for name in sums if (axis := axis_of(program, name, first)) is not None]
     kept: list[BlockAxis] = []
-    for axis in found:
+    for axis in (*first, *sorted(found, key=lambda axis: -len(axis.dims))):
         is_told = bool(axis.extents) and not any(form.has_lookups for form in axis.extents)
         if is_told and not any(axis.dims.items() & other.dims.items() for other in kept):
             kept.append(axis)
@@ -111,7 +116,7 @@ def _how_far(program: Program, axis: BlockAxis) -> Iterator[Affine]:
     for definition in program.definitions:
         if definition.name in axis.dims and (definition.is_output or definition.order is not None):
             yield as_form(definition.shape[axis.dims[definition.name]])
-        for reduction in outer_reductions(definition.body):
+        for reduction in reductions_of(program, definition):
             if axis.joins(reduction, definition):
                 yield extents_of(reduction, program)[reduction.binders[axis.sums[reduction.number]]]
 
@@ -127,6 +132,19 @@ def outer_reductions(term: Term) -> Iterator[Reduce]:
                 yield from outer_reductions(part)
         case _:
             pass
+
+
+def reductions_of(program: Program, definition: Definition) -> Iterator[Reduce]:
+    """The reductions of a definition that may be joined of parts: outer ones, and those in these.
+
+    Of the latter those that depend on no index of others, as the maximum of a row in the sum over it.
+    """
+    outer = list(outer_reductions(definition.body))
+    yield from outer
+    own, known = {*definition.indices, *program.sizes}, {r.number for r in outer}
+    for node in reachable(r.body for r in outer):
+        if isinstance(node, Reduce) and node.kind in JOIN and node.number not in known and node.free <= own:
+            yield node
 
 
 def _spread(program: Program, axis: BlockAxis) -> None:
@@ -177,7 +195,7 @@ def _join_readers(program: Program, definition: Definition, axis: BlockAxis) -> 
 def _note_sums(program: Program, definition: Definition, axis: BlockAxis) -> list[_Use]:
     """The sums of a definition that go along; how each reads what does."""
     found: list[_Use] = []
-    for reduction in outer_reductions(definition.body):
+    for reduction in reductions_of(program, definition):
         uses = list(_uses(program, axis, _reads(reduction.body), extents_of(reduction, program)))
         if uses:
             use = min(uses, key=lambda use: not use.alone)

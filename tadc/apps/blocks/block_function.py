@@ -18,8 +18,9 @@ from tadc.apps.blocks.box_certificate import Witness, witnesses
 from tadc.apps.blocks.box_pictures import draw
 from tadc.apps.blocks.joining import Joined
 from tadc.apps.blocks.program_of_lists import ListedProgram, listed
+from tadc.apps.blocks.read_copies import read_apart
 from tadc.apps.blocks.traffic import BlockTraffic, traffic_of
-from tadc.toolkit.language import bytes_of_type, shape_at, size_sources
+from tadc.toolkit.language import Program, bytes_of_type, shape_at, size_sources
 from tadc.toolkit.reporting import (
     ArgumentError,
     CompileError,
@@ -90,6 +91,8 @@ class BlockFunction:
         self.lengths = dict(lengths) or {usual_index(f): None}
         self._division: FunctionInBlocks = f.block.divided(tuple(self.lengths), lists=True)
         self.axes = self._division.axes
+        #: The arguments of blocks that are others of f once more, in other slices, and which.
+        self.copies = self._division.copies
         self.functions = self._division.functions
 
     @property
@@ -206,6 +209,7 @@ class BlockFunction:
         if any(axis.extent(sizes) == 0 for axis in self.axes):
             return self.whole(*args, out=out, **kwargs)
         stored = self._results(out, sizes)
+        arrays |= {copy: arrays[name] for copy, name in self.copies.items()}
         indices = {name: given[name] for name in self.whole.program.index_arrays()}
         plan = self._plan({**indices, **sizes}, self.lengths)
         for f, stage in zip(self.functions, plan.stages, strict=True):
@@ -240,8 +244,12 @@ class FunctionInBlocks:
     def __init__(self, f: Function, names: Iterable[str], lists: bool = False) -> None:
         """Raises CompileError as BlockFunction. Without an index all is one block."""
         self.whole = f
-        self.axes = [_axis(f, name) for name in names]
-        made = [(stage, *_proven(stage, lists)) for stage in stages(f.program, self.axes)]
+        names = tuple(names)
+        program, self.copies = read_apart(f.program, names)
+        self.axes: list[BlockAxis] = []
+        for name in names:
+            self.axes.append(_axis(program, name, self.axes))
+        made = [(stage, *_proven(stage, lists)) for stage in stages(program, self.axes)]
         self._made = [(stage, division, listed) for stage, division, listed, _ in made]
         self.functions = tuple(function for _, _, _, function in made)
 
@@ -387,11 +395,10 @@ def usual_index(f: Function) -> str:
     return found
 
 
-def _axis(f: Function, name: str) -> BlockAxis:
-    found = axis_of(f.program, name)
+def _axis(program: Program, name: str, others: Sequence[BlockAxis]) -> BlockAxis:
+    found = axis_of(program, name, others)
     if found is not None:
         return found
-    program = f.program
     indices = dict.fromkeys(index for d in program.outputs if d.pattern is None for index in d.indices)
     others = " or ".join(f"`{n}`" for n in indices)
     helps = [f"divide along {others}" if others else "name the index of a sum"]
@@ -442,7 +449,7 @@ class Divide:
     @property
     def axes(self) -> list[BlockAxis]:
         """What may be divided at once: indices of results, then of sums."""
-        return axes_of(self._f.program)
+        return axes_of(read_apart(self._f.program)[0])
 
     @cached_property
     def batch_axes(self) -> tuple[BatchAxis, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.apps.blocks.axes import BlockAxis, outer_reductions
+from tadc.apps.blocks.axes import BlockAxis, outer_reductions, reductions_of
 from tadc.toolkit.language import (
     Affine,
     Argument,
@@ -19,7 +19,9 @@ from tadc.toolkit.language import (
     Reduce,
     Term,
     accesses,
+    all_proven,
     bottom_up,
+    reachable,
     tensors_read,
 )
 from tadc.toolkit.reporting import CompileError, Diagnostic
@@ -153,10 +155,15 @@ class _Splitter:
             part = self._part(definition, reduction)
             self._add_part(part, (reduction, axes))
             found[reduction.number] = terms.read(part.name, part.own, part.type)
-        body = bottom_up(
-            definition.body, {}, lambda node, below: found.get(node.number) or terms.rebuild(node, below)
-        )
-        return [definition.with_body(body)]
+
+        def later(node: Term, below: list[Term]) -> Term:
+            made = found.get(node.number) or terms.rebuild(node, below)
+            for axis in self.axes:
+                if node.number in axis.sums:
+                    axis.sums.setdefault(made.number, axis.sums[node.number])
+            return made
+
+        return [definition.with_body(bottom_up(definition.body, {}, later))]
 
     def _part(self, definition: Definition, reduction: Reduce) -> Definition:
         """A reduction as a result of its own, with those of the definition's indices that it depends on."""
@@ -180,15 +187,24 @@ class _Splitter:
         self.parts.append(JoinedPart(part.name, made_of[0].kind, made_of[1]))
 
     def _sums(self, definition: Definition) -> dict[int, tuple[Reduce, tuple[str, ...]]]:
-        """The sums of a definition over all blocks of some axes, by number, with the axes."""
+        """The sums of a definition over all blocks of some axes, by number, with the axes.
+
+        What is in others of them comes first.
+        """
         if definition.order is not None:
             return {}
         found: dict[int, tuple[Reduce, tuple[str, ...]]] = {}
-        for reduction in outer_reductions(definition.body):
+        outer = {reduction.number for reduction in outer_reductions(definition.body)}
+        for reduction in reductions_of(self.program, definition):
             over = tuple(axis.name for axis in self.axes if axis.joins(reduction, definition))
-            if over:
+            if over and (reduction.number in outer or self._may_stand_alone(definition, reduction)):
                 found[reduction.number] = reduction, over
-        return found
+        inside = {n: {t.number for t in reachable([r.body])} for n, (r, _) in found.items()}
+        return {n: each for n, each in found.items() if inside[n].isdisjoint(found)}
+
+    def _may_stand_alone(self, definition: Definition, reduction: Reduce) -> bool:
+        """Whether what a reduction in another one reads is in range wherever the definition has elements."""
+        return all_proven(self.program, self.program.shapes(), definition.with_body(reduction))
 
     def _rest(self, later: Sequence[Definition]) -> Program:
         """The program of the definitions that wait for parts."""

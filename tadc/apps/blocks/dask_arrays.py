@@ -244,6 +244,7 @@ def _graph(division: FunctionInBlocks, plan: BlockPlan, arrays: Mapping[str, Any
     axes = [axis.name for axis in division.axes]
     places = [stage.places for stage in plan.stages]
     token = tokenize(VERSION, str(division.whole), axes, places, dict(plan.stages[0].sizes), names)
+    arrays = {**arrays, **{copy: arrays[name] for copy, name in division.copies.items()}}
     tensors = {n: Chunks(a.name, a.chunks, a.dtype) for n, a in arrays.items()}
     made: dict[str, Any] = dict(arrays)
     for n, part in enumerate(plan.stages):
