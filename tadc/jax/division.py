@@ -222,7 +222,8 @@ class DividedCall:
             dims = self.dims[each] = list[str | None]()
             reading = self._reading(each)
             for d in range(rank):
-                dims.append(self._axis_read(reading, each, found and (found[d],)) if reading else None)
+                alike = None if found is None else (found[d],)
+                dims.append(self._axis_read(reading, each, alike) if reading else None)
             found = dims if found is None and reading else found
         self.dims[name] = found or self.dims[name]
 

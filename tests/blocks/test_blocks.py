@@ -148,7 +148,7 @@ CASES = {
     "bodies": Case(BODIES, {"i": 4, "j": 3}, {"N": 10}, joined=("y",)),
     "bodies, gradient": Case(BODIES, {"x_0": 4, "i": 3}, {"N": 10}, tadc.vjp, joined=("dx",)),
     "energy": Case(ENERGY, {"i": 4, "j": 3}, {"N": 10}, joined=("e",)),
-    "bodies twice": Case(TWICE, {"i": 4, "j": 3}, {"N": 10}, stages=3, joined=("y", "t")),
+    "bodies twice": Case(TWICE, {"i": 4, "j": 3}, {"N": 10}, stages=4, joined=("y", "t")),
     "series": Case(SERIES, {"b": 3}, {"T": 9, "B": 10}, tadc.value_and_vjp),
 }
 

@@ -400,8 +400,8 @@ def _axis(program: Program, name: str, others: Sequence[BlockAxis]) -> BlockAxis
     if found is not None:
         return found
     indices = dict.fromkeys(index for d in program.outputs if d.pattern is None for index in d.indices)
-    others = " or ".join(f"`{n}`" for n in indices)
-    helps = [f"divide along {others}" if others else "name the index of a sum"]
+    named = " or ".join(f"`{n}`" for n in indices)
+    helps = [f"divide along {named}" if named else "name the index of a sum"]
     raise CompileError(
         [Diagnostic("TAD1001", f"no result has an index `{name}`", helps=helps, source=program.source)]
     )
