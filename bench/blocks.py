@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tadc
-from bench import large_blocks
+from bench import large_blocks, partitions
 
 #: Dask's own types are of no use here.
 da: Any = dask.array
@@ -64,6 +64,14 @@ y: f32[M, 3]
 b: f32[M]
 f[i] = sum{j} (exp(-sum{d} ((x[i, d] - y[j, d])**2))*b[j])
 """
+GRAPH = """
+src: index[E] in N
+dst: index[E] in N
+x: f32[N, F]
+w: f32[F, F]
+let m[e, g] = sum{f} (x[src[e], f]*w[f, g])
+h[n: N, g: F] = tanh(sum{e: dst[e] = n} (m[e, g]))
+"""
 MTTKRP = "t: f32[N, M, K]; b: f32[M, R]; c: f32[K, R]; f[i, r] = sum{j, k} (t[i, j, k]*b[j, r]*c[k, r])"
 
 
@@ -103,6 +111,7 @@ CASES = [
     Divided("conv2d 3 x 3, gradients", CONV, "b", {"B": 32, "C": 16, "D": 16, "N": 130, "M": 130}, True),
     Divided("attention", ATTENTION, "h", {"H": 16, "N": 1024, "D": 64}),
     Divided("kernel sum", KERNEL_SUM, "i", {"N": 40_000, "M": 10_000}),
+    Divided("graph network", GRAPH, "n", {"N": 100_000, "E": 400_000, "F": 32}),
     Divided("MTTKRP", MTTKRP, "i", {"N": 400, "M": 300, "K": 300, "R": 16}),
 ]
 
@@ -110,10 +119,18 @@ CASES = [
 def main(words: Sequence[str]) -> None:
     """Time and print all, or with `--large GB` what is larger than memory."""
     parser = argparse.ArgumentParser("python -m bench blocks", description=__doc__)
+    parser.add_argument("--jax", action="store_true", help="against JAX's own partitioner, on two devices")
+    parser.add_argument("--scaling", action="store_true", help="one, two and four processes")
     parser.add_argument("--large", type=float, metavar="GB", help="a stencil on so much data in files")
     options = parser.parse_args(words)
     if options.large:
         large_blocks.main(options.large)
+        return
+    if options.jax:
+        partitions.main()
+        return
+    if options.scaling:
+        _print_scaling()
         return
     table = Table("program", "blocks", "whole", "f.block", "threads", "2 processes", "by hand", "moved")
     with (
@@ -128,11 +145,7 @@ def main(words: Sequence[str]) -> None:
 def _row(case: Divided, client: Client) -> list[str]:
     f = tadc.function(case.text)
     f = tadc.vjp(f) if case.gradient else f
-    rng = np.random.default_rng(0)
-    arrays = {
-        a.name: rng.uniform(-1, 1, tuple(_at(size, case.sizes) for size in a.shape)).astype(np.float32)
-        for a in f.program.arguments
-    }
+    arrays = _arrays(f, case.sizes)
     largest = max(array.nbytes for array in arrays.values())
     extent = f.block(**{case.index: 1}).plan(**case.sizes).stages[0].places[0]
     length = max(1, len(extent) * BLOCK // largest)
@@ -158,6 +171,52 @@ def _row(case: Divided, client: Client) -> list[str]:
         runs[-1] = lambda: made.compute(scheduler="threads")
     times = ["" if run is None else f"{_least(run):.0f} ms" for run in runs]
     return [case.name, str(traffic.stages[0].blocks), *times, f"{traffic.moved >> 10:,} KiB"]
+
+
+#: What is timed on several processes: work for each byte, and little.
+SCALED = ("kernel sum", "2-D stencil")
+PROCESSES = (1, 2, 4)
+
+
+def _print_scaling() -> None:
+    """Calls of Dask on several processes: of one size, and of one that grows with them (weak)."""
+    table = Table("program", *(f"{n} processes" for n in PROCESSES), *(f"weak, {n}" for n in PROCESSES))
+    cases = {case.name: case for case in CASES}
+    for name in SCALED:
+        case, found = cases[name], list[list[str]]()
+        for processes in PROCESSES:
+            with (
+                LocalCluster(n_workers=processes, threads_per_worker=1, dashboard_address=":0") as cluster,
+                Client(cluster) as client,
+            ):
+                fourth = {**case.sizes, "N": case.sizes["N"] * processes // 4}
+                found.append([_scaled(case, sizes, client) for sizes in (case.sizes, fourth)])
+        table.add_row(name, *(strong for strong, _ in found), *(weak for _, weak in found))
+    Console(width=120).print(table)
+
+
+def _scaled(case: Divided, sizes: Mapping[str, int], client: Client) -> str:
+    f = tadc.function(case.text)
+    length = max(1, sizes["N"] // 16)
+    block, there = f.block(**{case.index: length}), dict[str, Any]()
+    for name, array in _arrays(f, sizes).items():
+        made = da.from_array(array, chunks=_chunks(f, block, name, length))
+        there[name] = client.persist(made)
+    wait(list(there.values()))
+    result = f.dask(**there, chunks={case.index: length})
+    return f"{_least(lambda: wait(client.persist([result]))):.0f} ms"
+
+
+def _arrays(f: tadc.Function, sizes: Mapping[str, int]) -> dict[str, Array]:
+    """Arguments at random; index arrays with places that there are."""
+    rng, found = np.random.default_rng(0), dict[str, Array]()
+    for a in f.program.arguments:
+        shape = tuple(_at(size, sizes) for size in a.shape)
+        if a.below is None:
+            found[a.name] = rng.uniform(-1, 1, shape).astype(np.float32)
+        else:
+            found[a.name] = rng.integers(0, _at(a.below, sizes), shape, np.int32)
+    return found
 
 
 def _chunks(f: tadc.Function, block: tadc.BlockFunction, name: str, length: int) -> tuple[int, ...]:
