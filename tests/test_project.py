@@ -275,8 +275,8 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_666,
-    "backend": 17_041,
-    "tadc": 40_479,
+    "backend": 17_047,
+    "tadc": 40_481,
     "tadc/apps": 13_397,
 }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from multiprocessing import parent_process
 from time import monotonic
 
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
@@ -102,9 +101,16 @@ def _count_sharer(change: int) -> None:
         if _sharers >= _most or now - _since > LATELY:
             _most, _since = _sharers, now
         threads = get_num_threads()
-        if _sharers and parent_process() is not None and not os.environ.get(VARIABLE):
+        if _sharers and _is_worker() and not os.environ.get(VARIABLE):
             threads = 1
         _tell_all(max(1, threads // max(1, _most)) if _sharers else threads)
+
+
+def _is_worker() -> bool:
+    """Whether another process of Python started this one."""
+    from multiprocessing import parent_process
+
+    return parent_process() is not None
 
 
 def _tell_all(number: int) -> None:

@@ -43,8 +43,7 @@ class Wrong:
 _DONE = "--run, --bundle, --check-gradient"
 
 EXCLUDED = (
-    Excluded("--time, --mlir-timing, --print-ir-before, --print-ir-after, --print-ir-after-all, "
-             "--print-ir-after-change", "--error-format json",
+    Excluded("--time, --print-ir-before, --print-ir-after, --print-ir-after-all", "--error-format json",
              "both write to stderr", "`--dump-dir DIR` writes every stage to a file"),
     Excluded("--product", "--plan, --plot", help="ask for one after the other"),
     Excluded("--fix", "--emit, --run, --wrt, --mode, --passes", help="fix the program first"),

@@ -209,7 +209,9 @@ def _entry(table: Sequence[int], place: Any) -> Any:
 
 
 class _Block:
-    """A block of a stage, as a function of what a device has; equal to others with the same numbers."""
+    """A block of a stage, as a function of what a device has. Blocks of one function with the same numbers are
+    equal, and JAX traces them once.
+    """
 
     def __init__(self, call: _StageCall, function: Function, at: tuple[int, ...]) -> None:
         self.function, stage = function, call.stage
@@ -232,7 +234,7 @@ class _Block:
         #: What a device gives that has no part.
         parts = (stage.plan.part(name) if stage.is_idle(name, at) else None for name in function.outputs)
         self.fills = tuple(part and _NEUTRAL[part.kind] for part in parts)
-        self._key = self.boxes, self.told, self.fills
+        self._key = id(function), self.boxes, self.told, self.shapes, self.fills
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Block) and self._key == other._key

@@ -150,6 +150,24 @@ def sums() -> None:
     np.testing.assert_allclose(ten(x), (x.max(), (x**3).sum()), 1e-14)
 
 
+PLATE = tadc.function("""
+u: f64[N, M]
+v[i, j] = if {i >= 1 and i <= N - 2 and j >= 1 and j <= M - 2} then (
+    u[i, j] + 0.2*(u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4*u[i, j])) else (u[i, j])
+""").jax
+
+
+def plate(u: Any) -> Any:
+    near = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * u[1:-1, 1:-1]
+    return jnp.asarray(u).at[1:-1, 1:-1].add(0.2 * near)
+
+
+def plates() -> None:
+    """Value and gradient in one program, whose blocks have the same boxes: each has its own kernels."""
+    halo = "collective-permute"
+    check_all(PLATE, plate, (random(8, 8),), (P("a"),), devices(2), halo, halo)
+
+
 def halos() -> None:
     """Neighbours lend what a window reads beyond a device's part."""
     halo, joined = "collective-permute", "all-reduce collective-permute"
@@ -291,7 +309,20 @@ def indices() -> None:
 
 GROUPS: dict[str, Callable[[], None]] = {
     f.__name__: f
-    for f in (batch, odd_reads, heads, sums, halos, strides, rings, sequences, fixed_order, gathered, indices)
+    for f in (
+        batch,
+        odd_reads,
+        heads,
+        sums,
+        plates,
+        halos,
+        strides,
+        rings,
+        sequences,
+        fixed_order,
+        gathered,
+        indices,
+    )
 }
 
 if __name__ == "__main__":
