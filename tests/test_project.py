@@ -276,7 +276,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_047,
-    "tadc": 40_481,
+    "tadc": 40_482,
     "tadc/apps": 13_397,
 }
 

@@ -209,8 +209,9 @@ def _entry(table: Sequence[int], place: Any) -> Any:
 
 
 class _Block:
-    """A block of a stage, as a function of what a device has. Blocks of one function with the same numbers are
-    equal, and JAX traces them once.
+    """A block of a stage, as a function of what a device has.
+
+    Blocks of one function with the same numbers are equal: JAX traces them once.
     """
 
     def __init__(self, call: _StageCall, function: Function, at: tuple[int, ...]) -> None:
