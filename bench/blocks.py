@@ -127,7 +127,7 @@ def main(words: Sequence[str]) -> None:
         large_blocks.main(options.large)
         return
     if options.jax:
-        partitions.main()
+        partitions.main(STENCIL_2D, CONV, ATTENTION, KERNEL_SUM)
         return
     if options.scaling:
         _print_scaling()

@@ -43,11 +43,9 @@ class Partitioned:
     gradient: bool = False
 
 
-def _cases() -> list[Partitioned]:
+def _cases(stencil: str, images_text: str, positions: str, pairs: str) -> list[Partitioned]:
     import jax
     import jax.numpy as jnp
-
-    from bench import blocks
 
     def heat(u: Any) -> Any:
         inner = u[1:-1, 1:-1]
@@ -68,21 +66,21 @@ def _cases() -> list[Partitioned]:
     heads = {name: (8, 1024, 64) for name in "qkv"}
     points = {"x": (8192, 3), "y": (4096, 3), "b": (4096,)}
     return [
-        Partitioned("2-D stencil, rows", blocks.STENCIL_2D, heat, plate, {"u": 0}),
-        Partitioned("its gradient", blocks.STENCIL_2D, heat, plate, {"u": 0}, True),
-        Partitioned("conv2d, rows of images", blocks.CONV, conv, images, {"x": 2}),
-        Partitioned("attention, heads", blocks.ATTENTION, attention, heads, dict.fromkeys("qkv", 0)),
-        Partitioned("attention, positions", blocks.ATTENTION, attention, heads, dict.fromkeys("qkv", 1)),
-        Partitioned("kernel sum, x", blocks.KERNEL_SUM, kernel_sum, points, {"x": 0}),
-        Partitioned("kernel sum, all", blocks.KERNEL_SUM, kernel_sum, points, {"x": 0, "y": 0, "b": 0}),
+        Partitioned("2-D stencil, rows", stencil, heat, plate, {"u": 0}),
+        Partitioned("its gradient", stencil, heat, plate, {"u": 0}, True),
+        Partitioned("conv2d, rows of images", images_text, conv, images, {"x": 2}),
+        Partitioned("attention, heads", positions, attention, heads, dict.fromkeys("qkv", 0)),
+        Partitioned("attention, positions", positions, attention, heads, dict.fromkeys("qkv", 1)),
+        Partitioned("kernel sum, x", pairs, kernel_sum, points, {"x": 0}),
+        Partitioned("kernel sum, all", pairs, kernel_sum, points, {"x": 0, "y": 0, "b": 0}),
     ]
 
 
-def main() -> None:
-    """Time and print all."""
+def main(*texts: str) -> None:
+    """Time and print all, of the programs of a stencil, a convolution, attention and a sum of kernels."""
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
     table = Table("program", "tadc, ms", "JAX, ms", "tadc, KiB", "JAX, KiB")
-    for case in _cases():
+    for case in _cases(*texts):
         table.add_row(case.name, *_row(case))
     Console(width=120).print(table)
 

@@ -25,6 +25,8 @@ _TEXTS = {
 }
 
 
+_FROM_END = re.compile(r"[\[,] ?-\d+[\],]")
+
 pytestmark = pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 
 
@@ -34,6 +36,9 @@ def _same(text: str) -> None:
     # An index with the name of a definition below gets another, which no Python object has.
     spoken = set(re.findall(r"\w+", text))
     if isinstance(f, tadc.Function) and any(not spoken.issuperset(d.indices) for d in f.program.definitions):
+        return
+    # A subscript that is a negative number, as under a guard that never holds, is one from the end in Python.
+    if _FROM_END.search(f"{text}{f}"):
         return
     assert str(g) == str(f)
     if isinstance(f, tadc.Function) and isinstance(g, tadc.Function):
