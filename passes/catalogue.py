@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tadc.dialect.program_reader import UnsupportedIR, tad_functions
 from tadc.frontend.diagnostics import CompileError
@@ -149,43 +149,43 @@ class ForwardDiff(TermPass):
         return store_compared_of_recurrences(made, names)
 
 
+@dataclass
+class AddDerivatives(Pass):
+    """Functions that the pass `rule` makes of others: an `operation` asks for them, or they are named."""
+
+    operation: ClassVar[str]
+    rule: ClassVar[type[TermPass]]
+    function: list[str] = names_option("functions that have one, whether or not it is asked for")
+
+    def run(self, module: Any) -> None:
+        """Add functions; raises UnsupportedIR for one that is not there, or has no such derivative."""
+        options = {spec.name: getattr(self, spec.name) for spec in fields(self.rule)}
+        derived = DerivedFunctions(module, self.operation, self.rule)
+        for name in self.function:
+            derived.add(name, options, module.location)
+        derived.expand()
+
+
 @register("tad-vjp", "a module has the vector-Jacobian products that it asks for, beside their functions")
 @dataclass
-class AddVjp(ReverseDiff):
+class AddVjp(AddDerivatives, ReverseDiff):
     """`tad.vjp` to calls of functions that are added, as `tad-reverse-diff` makes them; all others stay.
 
     A `function` that is named gets its product by the options of the pass, whoever calls it.
     """
 
-    function: list[str] = names_option("functions that have one, whether or not it is asked for")
-
-    def run(self, module: Any) -> None:
-        """Add functions; raises UnsupportedIR for one that is not there, or has no such derivative."""
-        add_derivatives(module, "tad.vjp", ReverseDiff, self)
+    operation, rule = "tad.vjp", ReverseDiff
 
 
 @register("tad-jvp", "a module has the Jacobian-vector products that it asks for, beside their functions")
 @dataclass
-class AddJvp(ForwardDiff):
+class AddJvp(AddDerivatives, ForwardDiff):
     """`tad.jvp` to calls of functions that are added, as `tad-forward-diff` makes them; all others stay.
 
     A `function` that is named gets its product by the options of the pass, whoever calls it.
     """
 
-    function: list[str] = names_option("functions that have one, whether or not it is asked for")
-
-    def run(self, module: Any) -> None:
-        """Add functions; raises UnsupportedIR for one that is not there, or has no such derivative."""
-        add_derivatives(module, "tad.jvp", ForwardDiff, self)
-
-
-def add_derivatives(module: Any, operation: str, rule: type[TermPass], asked: AddVjp | AddJvp) -> None:
-    """Add what operations of a module ask for, and a pass by its own options."""
-    options = {spec.name: getattr(asked, spec.name) for spec in fields(rule)}
-    derived = DerivedFunctions(module, operation, rule)
-    for name in asked.function:
-        derived.add(name, options, module.location)
-    derived.expand()
+    operation, rule = "tad.jvp", ForwardDiff
 
 
 @register("tad-jacobian", "each function becomes the partial derivatives of all elements, with deltas")

@@ -182,26 +182,13 @@ class _LinalgFunction(Wrapper):
         self.of_sizes[name] = made
         return Affine.var(name)
 
-    def extents(self, loops: _LoopBox, indices: Sequence[str]) -> list[Affine]:
-        """How many values indices have, none less than 0."""
-        forms = (loops.counts[index].substitute(self.of_sizes) for index in indices)
-        return [
-            Affine.const(max(form.constant, 0))
-            if form.is_constant
-            else self.extreme("affine.max", [form, ZERO], self.point)
-            for form in forms
-        ]
-
-    def room(self, type: str, extents: Sequence[Affine]) -> ir.Value:
-        """A new tensor."""
-        dynamic = ir.ShapedType.get_dynamic_size()
-        sizes = [extent.constant if extent.is_constant else dynamic for extent in extents]
-        made = ir.RankedTensorType.get(sizes, self.types[type])
-        values = [self.affine([extent], self.point) for extent in extents if not extent.is_constant]
-        return self.made("tensor.empty", [made], values)[0]
+    def room(self, type: str, loops: _LoopBox, indices: Sequence[str]) -> ir.Value:
+        """A new tensor with as many elements as indices have values."""
+        sizes, values = self.extents([loops.counts[index].substitute(self.of_sizes) for index in indices])
+        return self.made("tensor.empty", [ir.RankedTensorType.get(sizes, self.types[type])], values)[0]
 
     def _empty(self, type: str, loops: _LoopBox) -> ir.Value:
-        return self.room(type, self.extents(loops, loops.parallel))
+        return self.room(type, loops, loops.parallel)
 
     def _filled(self, fold: Fold, loops: _LoopBox) -> ir.Value:
         """A tensor of what a reduction has over no point."""
@@ -261,7 +248,7 @@ class _GenericWriter:
             # Upstream reads off operands how many values each loop has.
             maps.append([Affine.var(index) for index in loops.reduced])
             type = str(self.outs[0].type.element_type)
-            given.append(owner.room(type, owner.extents(loops, loops.reduced)))
+            given.append(owner.room(type, loops, loops.reduced))
         maps += [[Affine.var(index) for index in loops.parallel]] * len(self.outs)
         iterators = ["parallel"] * len(loops.parallel) + ["reduction"] * len(loops.reduced)
         context = owner.context
@@ -320,13 +307,13 @@ class _PointWriter:
             found[index] = owner.variable(made) + loops.first[index].substitute(owner.of_sizes)
         return found
 
-    def block(self, block: Block, values: dict[str, ir.Value], inside: Domain = ()) -> list[ir.Value]:
+    def block(self, block: Block, values: dict[str, ir.Value]) -> list[ir.Value]:
         """The values that a block gives."""
         for let in block.lets:
-            values[let.names[0]] = self.value(let.value, values, inside)
+            values[let.names[0]] = self.value(let.value, values)
         return [values[name] for name in block.gives]
 
-    def value(self, value: Value, values: dict[str, ir.Value], inside: Domain) -> ir.Value:
+    def value(self, value: Value, values: dict[str, ir.Value]) -> ir.Value:
         """One value, of others by name."""
         owner = self.owner
         match value:
@@ -340,12 +327,12 @@ class _PointWriter:
                     0
                 ]
             case Load():
-                return self.load(value, inside)
+                return self.load(value)
             case Applied():
                 return self.applied(value, [values[name] for name in value.operands])
-            case Choice():
-                then = self.block(value.then, values, (*inside, *value.rows))[0]
-                otherwise = self.block(value.otherwise, values, inside)[0]
+            case Choice():  # both sides are computed, so no read relies on what holds
+                then = self.block(value.then, values)[0]
+                otherwise = self.block(value.otherwise, values)[0]
                 return owner.select(self.test(value.rows), then, otherwise, self.point)
             case _:
                 raise UnsupportedIR(f"{type(value).__name__} is no value of linalg", owner.location)
@@ -354,7 +341,7 @@ class _PointWriter:
         """Whether rows hold."""
         return self.owner.holds(tuple(row.substitute(self.forms) for row in rows), self.point)
 
-    def load(self, load: Load, inside: Domain) -> ir.Value:
+    def load(self, load: Load) -> ir.Value:
         """An element: an operand, or one that is read where it is, or near where it would be beyond."""
         if (load.tensor, load.at) in self.given:
             return self.given[load.tensor, load.at]

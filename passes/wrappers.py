@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 from tadc.dialect.declarations import Declarations
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine
+from tadc.dialect.program_reader import tad_functions
+from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.lower_body import BodyLowering
 
 
 def called_names(module: ir.Module) -> set[str]:
-    """The names of functions that anything in a module refers to."""
-    found: set[str] = set()
+    """The names of functions that anything in a module refers to; programs, which may be long, never do."""
+    found, programs = set[str](), {symbol_name(function) for function in tad_functions(module)}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         for name in op.attributes:
@@ -24,7 +25,9 @@ def called_names(module: ir.Module) -> set[str]:
                 found.add(str(attribute).split("::")[0].removeprefix("@").strip('"'))
         return ir.WalkResult.ADVANCE
 
-    module.walk(visit)
+    for op in module.regions[0].blocks[0].operations:
+        if "sym_name" not in op.attributes or symbol_name(op.operation) not in programs:
+            op.operation.walk(visit)
     return found
 
 
@@ -91,6 +94,15 @@ class Wrapper(BodyLowering):
         differs = self.compare("ne", found, self.affine([extent], self.point), self.point)
         number = f" of argument {tensor.arg_number}" if isinstance(tensor, ir.BlockArgument) else ""
         self.stop_where(differs, f"extent of dimension {dimension}{number}")
+
+    def extents(self, forms: Sequence[Affine]) -> tuple[list[int], list[ir.Value]]:
+        """The extents of a type, and the values of those that it leaves open; none is less than 0."""
+        dynamic = ir.ShapedType.get_dynamic_size()
+        sizes = [max(form.constant, 0) if form.is_constant else dynamic for form in forms]
+        least = (
+            self.extreme("affine.max", [form, ZERO], self.point) for form in forms if not form.is_constant
+        )
+        return sizes, [self.affine([form], self.point) for form in least]
 
     def cast(self, tensor: ir.Value, type: ir.Type) -> ir.Value:
         """A tensor with another type of as many dimensions; dimensions that are known there are tested."""

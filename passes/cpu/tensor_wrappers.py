@@ -61,14 +61,7 @@ class _BufferWrapper(Wrapper):
 
     def room(self, tensor: TensorDecl, forms: Mapping[str, Affine]) -> ir.Value:
         """A new buffer for a tensor; where an extent is negative, for none of its elements."""
-        shape = [extent.substitute(forms) for extent in tensor.shape]
-        dynamic = ir.ShapedType.get_dynamic_size()
-        sizes = [max(e.constant, 0) if e.is_constant else dynamic for e in shape]
-        values = [
-            self.affine([self.extreme("affine.max", [e, Affine.const(0)], self.point)], self.point)
-            for e in shape
-            if not e.is_constant
-        ]
+        sizes, values = self.extents([extent.substitute(forms) for extent in tensor.shape])
         type = ir.MemRefType.get(sizes, ir.Type.parse(tensor.type, self.context))
         segments = ir.DenseI32ArrayAttr.get([len(values), 0], self.context)
         return self.made("memref.alloc", [type], values, operandSegmentSizes=segments)[0]
