@@ -95,7 +95,7 @@ def _row(case: Partitioned) -> list[str]:
         along = [None] * len(shape) if name not in case.divided else [None] * case.divided[name] + ["devices"]
         sharding = NamedSharding(mesh, PartitionSpec(*along))
         arrays.append(jax.device_put(rng.uniform(-1, 1, shape).astype(np.float32), sharding))
-    calls: list[Callable[..., Any]] = []
+    calls: list[Any] = []  # compiled by JAX
     for f in (tadc.function(case.text).jax, case.own):
         made = jax.grad(lambda *given, f=f: (f(*given) ** 2).sum()) if case.gradient else f
         calls.append(jax.jit(made).lower(*arrays).compile())
