@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isnan, prod
-from typing import Any
+from typing import Any, cast
 
 import dask.array
 import numpy as np
@@ -172,8 +172,7 @@ def _as_dask(name: str, value: Any) -> Any:
         if not hasattr(value, "shape") or type(value) is np.ndarray:
             return da.from_array(np.asarray(value), chunks=-1)
         return da.from_array(value)  # in chunks as those of its file, or of as many bytes as Dask likes
-    meta: Any = value._meta
-    kind = type(meta)
+    kind = cast("type[Any]", type(value._meta))
     if not issubclass(kind, np.ndarray) or issubclass(kind, np.ma.MaskedArray):
         message = f"`{name}` has chunks of {kind.__module__}.{kind.__name__}, which is not read as numbers"
         made = f"`{name}.map_blocks(g)` with a g that makes arrays of NumPy of them"
