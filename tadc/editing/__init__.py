@@ -1,0 +1,1 @@
+"""What editors and notebooks need: colours, a formatter, a language server, a magic."""
