@@ -7,7 +7,7 @@ CHECKED := tests/frontend tests/lattice tests/dialect tests/test_project.py lit_
 # Tests start many processes, which would compile tadc each, and pytest its own form of the tests.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test sweep stress frameworks lint package bench test-gpu bench-gpu gpu-kit clean
+.PHONY: demo check test sweep stress frameworks lint package site browse-site bench test-gpu bench-gpu gpu-kit clean
 
 demo: .venv/plot.stamp
 	$(BIN)/python examples/demo.py
@@ -64,6 +64,14 @@ lint: .venv/lint.stamp
 # The wheel and the sdist, tried in an environment of their own.
 package: | $(BIN)/python
 	$(BIN)/python .ci/try_package.py
+
+# The pages of docs/ with the API and the errors as a static site; strict, with all links looked at.
+site: .venv/site.stamp
+	$(BIN)/python -m docs.site
+
+# The site in Chromium, where there is one: no network, no errors, nothing that axe-core finds.
+browse-site: site
+	$(BIN)/python .ci/browse_site.py
 
 bench: .venv/bench.stamp
 	$(BIN)/python -m bench --publish

@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib
 
+from bench.machine import made_on
 from bench.report import TITLES, ratio, threads_text
 from bench.results import Results
 
@@ -26,12 +27,13 @@ def draw(results: Results, path: Path) -> None:
         "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK,
         "xtick.color": INK, "ytick.color": INK,
     }  # fmt: skip
-    dtype, threads = min(results.settings(), key=lambda s: (s[0], -s[1]))
+    dtype, threads = results.first_setting()
     cells = [(cell.workload, r) for cell in results.of(dtype, threads) if (r := cell.ratio())]
     with plt.rc_context(style):
         figure, axes = plt.subplots(figsize=(8, 0.6 + 0.32 * len(cells)))
         _bars(axes, cells)
-        axes.set_xlabel(f"time of the best peer / time of tadc, {dtype}, {threads_text(threads)}")
+        where = f"{dtype}, {threads_text(threads)}; {made_on(results.machine)}"
+        axes.set_xlabel(f"time of the fastest alternative / time of tadc\n{where}")
         text = StringIO()
         figure.savefig(text, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
         plt.close(figure)

@@ -34,8 +34,12 @@ def describe() -> dict[str, Any]:
 def headline(machine: dict[str, Any]) -> str:
     """The machine in a line."""
     versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
-    processor = f"{machine['cpu']}, {machine['cores']} cores"
-    return f"{processor}, {machine['date']}; Python {machine['python']}, {versions}"
+    return f"{made_on(machine)}; Python {machine['python']}, {versions}"
+
+
+def made_on(machine: dict[str, Any]) -> str:
+    """Where and when the numbers of a run were measured."""
+    return f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}"
 
 
 def _cpu() -> str:

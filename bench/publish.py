@@ -1,23 +1,28 @@
-"""What a benchmark writes: data, the chart, the table of `docs/performance.md`, a line of the README."""
+"""What a benchmark writes: data, the chart and its captions, a table, a line of the README."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from bench import chart
-from bench.report import first_example, markdown
+from bench.report import caption, first_example, markdown
 from bench.results import Results
 
 #: Page, mark, and what makes the part: it stands between `<!-- MARK: …` and `<!-- end of MARK -->`.
-TABLE = ("docs/performance.md", "benchmark", markdown)
-LINE = ("README.md", "first example", first_example)
+PARTS = (
+    ("docs/performance.md", "benchmark", markdown),
+    ("README.md", "first example", first_example),
+    ("README.md", "chart", partial(caption, link="docs/performance.md")),
+    ("docs/index.md", "chart", partial(caption, link="performance.md")),
+)
 
 
 def publish(results: Results, root: Path) -> None:
     """Write `docs/benchmark.json`, `docs/benchmark.svg`, and the parts of pages."""
     results.write(root / "docs" / "benchmark.json")
     chart.draw(results, root / "docs" / "benchmark.svg")
-    for name, mark, made in (TABLE, LINE):
+    for name, mark, made in PARTS:
         page = root / name
         text = replaced(page.read_text(encoding="utf-8"), mark, made(results))
         page.write_text(text, encoding="utf-8")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rich.table import Table
 
 from bench.contenders import TADC
-from bench.machine import headline
+from bench.machine import headline, made_on
 from bench.results import Cell, Results, geometric_mean
 from bench.workloads import WORKLOADS
 
@@ -71,7 +71,7 @@ def absences(results: Results, dtype: str, threads: int) -> list[str]:
 def markdown(results: Results) -> str:
     """The table of `docs/performance.md`: times of the first setting, ratios of all."""
     settings = sorted(results.settings(), key=lambda s: (s[0], -s[1]))
-    dtype, threads = settings[0]
+    dtype, threads = results.first_setting()
     heads = ["workload", "tadc ms", "best peer", "its ms"]
     heads += [f"ratio, {d}, {threads_text(t)}" for d, t in settings]
     heads += ["of the roofline", "operations"]
@@ -102,12 +102,32 @@ def first_example(results: Results) -> str:
     cell = max(filters, key=lambda cell: cell.threads)
     sizes = next(" and ".join(f"{name} = {size:,}" for name, size in workload.sizes.items())
                  for workload in WORKLOADS if workload.name == cell.workload)  # fmt: skip
-    times = {name: cell.median(name) for name in cell.seconds if name.startswith("JAX")}
-    jax = min((time for time in times.values() if time), default=None)
-    against = f"; JAX (jit) takes {milliseconds(jax)} ms" if jax else ""
     where = f"for {sizes}, f32, on {threads_text(cell.threads)}"
-    times = f"{milliseconds(cell.median())} ms{against}"
-    return f"Value and both gradients {where}: {times} ({results.machine['cpu']})."
+    return f"Value and both gradients {where}: {_beside(cell)} ({made_on(results.machine)})."
+
+
+def _beside(cell: Cell) -> str:
+    """The time of tadc, of the fastest peer, and of JAX where that is another one."""
+    ours, best = cell.median(), cell.best_peer()
+    named = [best] if best else []
+    jax = [(time, name) for name in cell.seconds if name.startswith("JAX") and (time := cell.median(name))]
+    if jax and best and not best[0].startswith("JAX"):
+        named.append(("JAX", min(jax)[0]))
+    peers = [
+        f"{name} {milliseconds(time)} ms ({ratio(time / ours)} times as long)" for name, time in named if ours
+    ]
+    return "; ".join([f"tadc takes {milliseconds(ours)} ms", *peers])
+
+
+def caption(results: Results, link: str) -> str:
+    """What stands below the chart; `link` leads to the page with all times."""
+    dtype, threads = results.first_setting()
+    return (
+        "Value and all gradients against JAX, PyTorch, NumPy, numba and KeOps: each bar shows the fastest\n"
+        f"alternative's time divided by tadc's ([all times]({link})). Every number: {dtype},\n"
+        f"{threads_text(threads)}, {made_on(results.machine)}.\n"
+        "The compiler was tuned while looking at these programs."
+    )
 
 
 def _same(results: Results, cell: Cell, dtype: str, threads: int) -> float | None:

@@ -105,6 +105,10 @@ class Results:
         """The types and numbers of threads that were run, in order."""
         return list(dict.fromkeys((cell.dtype, cell.threads) for cell in self.cells))
 
+    def first_setting(self) -> tuple[str, int]:
+        """The one that the chart and the table show."""
+        return min(self.settings(), key=lambda s: (s[0], -s[1]))
+
     def write(self, path: Path) -> None:
         """As JSON."""
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")

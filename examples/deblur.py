@@ -236,19 +236,25 @@ def work(found: Found) -> str:
     return f"{count}, f64: {times}"
 
 
-def in_jax(scene: Scene, photo: Image, kernel: Image) -> list[str]:
-    """The time of the same value and gradient of the photograph's loss in JAX, a line for each way there."""
+def beside(scene: Scene, photo: Image, kernel: Image) -> list[str]:
+    """The time of the photograph's loss and gradient in other libraries, a line for each."""
+    import deblur_in_numpy
+
+    image = scene.seen_photo
+    others = {"In NumPy (gradient by hand)": deblur_in_numpy.value_and_grad(kernel, image, WEIGHT)}
     try:
         from deblur_in_jax import WAYS, value_and_grad
     except ImportError:
-        return ["In JAX: the package `jax` is not installed here, so there is nothing to compare with."]
-    image = scene.seen_photo
-    made = {name: value_and_grad(way, kernel, image, WEIGHT) for name, way in WAYS.items()}
-    return [in_jax_by(name, theirs, scene, photo, kernel) for name, theirs in made.items()]
+        missing = ["In JAX: the package `jax` is not installed here."]
+    else:
+        missing = []
+        for name, way in WAYS.items():
+            others[f"In JAX (jit), by {name}"] = value_and_grad(way, kernel, image, WEIGHT)
+    return [line_beside(name, theirs, scene, photo, kernel) for name, theirs in others.items()] + missing
 
 
-def in_jax_by(name: str, theirs: Loss, scene: Scene, photo: Image, kernel: Image) -> str:
-    """A line, after a check that JAX's gradient is ours; both are called in turns."""
+def line_beside(name: str, theirs: Loss, scene: Scene, photo: Image, kernel: Image) -> str:
+    """A line, after a check that the gradients are equal; both are compiled before, and called in turns."""
     gradient = tadc.value_and_grad(tadc.function(PHOTO_LOSS), wrt="photo")
 
     def loss(photo: Image) -> tuple[float, Image]:
@@ -256,13 +262,13 @@ def in_jax_by(name: str, theirs: Loss, scene: Scene, photo: Image, kernel: Image
 
     (value, slope), (same_value, same_slope) = theirs(photo), loss(photo)  # the first calls compile
     if not (np.isclose(value, same_value) and np.allclose(slope, same_slope, atol=1e-9)):
-        raise RuntimeError("JAX and tadc do not agree")
+        raise RuntimeError(f"{name}: another gradient than that of tadc")
     ours, others = Found(photo, []), Found(photo, [])
     for _ in range(10):
         timed(loss, ours.seconds)(photo)
         timed(theirs, others.seconds)(photo)
-    way = f"In JAX (jit, compiled before), by {name}"
-    return f"{way}: {others.milliseconds:.2f} ms, where tadc takes {ours.milliseconds:.2f} ms"
+    times = f"{others.milliseconds / ours.milliseconds:.1f} times as long"
+    return f"{name}: {others.milliseconds:.2f} ms, {times} as tadc ({ours.milliseconds:.2f} ms)"
 
 
 def main(output: Path) -> None:
@@ -284,7 +290,7 @@ def main(output: Path) -> None:
         console.print(f"\nThe {name}: these lines, and the gradient that tadc made of them\n")
         console.print(statements(loss), highlight=False, soft_wrap=True, markup=False)
         console.print("\n" + work(found), highlight=False, soft_wrap=True)
-    for line in in_jax(scene, sharp, kernel):
+    for line in beside(scene, sharp, kernel):
         console.print(line, highlight=False, soft_wrap=True)
     output.mkdir(parents=True, exist_ok=True)
     draw(

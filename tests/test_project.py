@@ -11,7 +11,7 @@ import pytest
 from rich.progress import Progress
 
 import tadc.cli
-from examples import cloth, deblur
+from examples import cloth, deblur, deblur_in_numpy
 from tadc.frontend.packages import DISTRIBUTION
 from tests.imports import circles, import_graph, module_name
 
@@ -35,7 +35,8 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     commands = [line.split("#")[0].strip() for line in readme.splitlines() if line.startswith("    make")]
     assert commands == ["make demo", "make check", "make test"]
     assert [line for line in ci if line.startswith("make")] == [
-        "make test", "make sweep", "make frameworks", "make -j2 --output-sync=target package lint",
+        "make test", "make sweep", "make frameworks", "make browse-site",
+        "make -j2 --output-sync=target package lint",
     ]  # fmt: skip
 
 
@@ -135,6 +136,17 @@ def test_deblur_finds_the_kernel_and_sharpens() -> None:
     assert len(deblur.statements(deblur.PHOTO_LOSS).splitlines()) == 4
 
 
+def test_the_gradient_by_hand_beside_deblur_is_that_of_the_program() -> None:
+    photo, kernel, seen = (
+        np.random.default_rng(2).random(shape) for shape in ((260, 260), (13, 13), (248, 248))
+    )
+    value, slope = deblur_in_numpy.value_and_grad(kernel, seen, 0.3)(photo)
+    ours = tadc.value_and_grad(tadc.function(deblur.PHOTO_LOSS), wrt="photo")
+    same, same_slope = ours(photo=photo, kernel=kernel, seen=seen, weight=0.3)
+    assert value == pytest.approx(float(same))
+    np.testing.assert_allclose(slope, same_slope, rtol=1e-9)
+
+
 def test_contributing_names_files_that_exist() -> None:
     named = re.findall(
         r"`([\w.-]+(?:/[\w.-]*)+|[\w-]+\.(?:py|md|toml))`", (ROOT / "CONTRIBUTING.md").read_text()
@@ -203,7 +215,7 @@ def test_the_versions_that_are_supported_are_stated() -> None:
     """In the README the least of each extra that a user may want, and where there is one the greatest."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     rows = re.findall(r"^\| `(\w+)` \| [^|]* \| ([^|]*) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert {name for name, _ in rows} == extras.keys() - {"sparse", "test", "bench", "lint"}
+    assert {name for name, _ in rows} == extras.keys() - {"sparse", "test", "bench", "lint", "site"}
     for name, stated in rows:
         (package,) = extras[name]
         least, most = re.search(r">=([\d.]+)", package), re.search(r"<(\d+)\.(\d+)", package)

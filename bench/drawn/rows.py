@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from bench.contenders import TADC
-from bench.machine import headline
+from bench.machine import headline, made_on
 
 #: So many rows are shown of the worst.
 WORST = 10
@@ -147,7 +147,8 @@ def _line(rows: Rows) -> str:
     parts = [f"{_mean(row.ratio() for row in own)} on {told(setting)}" for setting, own in by.items()]
     count = len(next(iter(by.values())))
     return (
-        f"Of {count} programs that are drawn at random when they are timed, value and gradients or other\n"
-        f"derivatives, the best peer takes so many times as long in the geometric mean: {'; '.join(parts)}\n"
-        "([by class, by peer, and the worst of them](docs/performance.md#programs-that-are-drawn))."
+        f"On {count} programs drawn at random when they were timed (value and gradients, or other\n"
+        "derivatives), the fastest alternative takes this many times as long (geometric mean):\n"
+        f"{'; '.join(parts)}\n({made_on(rows.machine)};\n"
+        "[by class, by alternative, and the ten worst](docs/performance.md#programs-that-are-drawn))."
     )

@@ -16,8 +16,8 @@ from bench import processes, speed
 from bench.chart import draw
 from bench.interleave import interleaved
 from bench.processes import Job, run
-from bench.publish import LINE, TABLE, markers, publish, replaced
-from bench.report import absences, all_times, first_example, markdown, size, summary
+from bench.publish import PARTS, markers, publish, replaced
+from bench.report import absences, all_times, caption, first_example, markdown, size, summary
 from bench.results import Cell, Results, Roofline, geometric_mean, read
 
 
@@ -106,27 +106,39 @@ def test_the_first_example_is_a_sentence() -> None:
     results.cells.append(Cell("fir", "f32", 2, {"tadc": [0.002], "JAX": [0.009], "JAX, tuned": [0.005]}))
     sentence = first_example(Results(results.machine, cells=results.cells[-1:]))
     head = "Value and both gradients for N = 100,128 and K = 129, f32, on 2 threads"
-    assert sentence == f"{head}: 2.00 ms; JAX (jit) takes 5.00 ms (Z80)."
+    peer = "JAX, tuned 5.00 ms (2.50 times as long)"
+    assert sentence == f"{head}: tadc takes 2.00 ms; {peer} (Z80, 2 cores, 1976-07-01)."
+    results.cells[-1].seconds["NumPy"] = [0.004]
+    both = "NumPy 4.00 ms (2.00 times as long); JAX 5.00 ms (2.50 times as long)"
+    assert both in first_example(Results(results.machine, cells=results.cells[-1:]))
     assert "JAX" not in first_example(made_up())
+
+
+def test_chart_and_caption_say_machine_and_date(tmp_path: Path) -> None:
+    where = "Z80, 2 cores, 1976-07-01"
+    draw(made_up(), tmp_path / "one.svg")
+    assert where in (tmp_path / "one.svg").read_text()
+    assert f"f32,\n2 threads, {where}" in caption(made_up(), "performance.md")
 
 
 def test_publish_writes_between_the_markers(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    for name, mark, _ in (TABLE, LINE):
+    for name, mark, _ in PARTS:
         begin, end = markers(mark)
-        (tmp_path / name).write_text(f"before\n{begin}\nold\n{end}\nafter\n")
+        with (tmp_path / name).open("a") as page:
+            page.write(f"before\n{begin}\nold\n{end}\nafter\n")
     for _ in range(2):
         publish(made_up(), tmp_path)
-        for name, mark, made in (TABLE, LINE):
+        for name, mark, made in PARTS:
             begin, end = markers(mark)
             written = (tmp_path / name).read_text()
-            assert written == f"before\n{begin}\n{made(made_up())}\n{end}\nafter\n"
+            assert f"before\n{begin}\n{made(made_up())}\n{end}\nafter\n" in written
     assert json.loads((tmp_path / "docs" / "benchmark.json").read_text())["machine"]["cpu"] == "Z80"
     with pytest.raises(ValueError, match="no lines"):
         replaced("a page without markers", "benchmark", "table")
 
 
-@pytest.mark.parametrize(("name", "mark", "made"), [TABLE, LINE])
+@pytest.mark.parametrize(("name", "mark", "made"), PARTS)
 def test_pages_hold_what_the_data_says(name: str, mark: str, made: Callable[[Results], str]) -> None:
     page = (speed.ROOT / name).read_text()
     assert replaced(page, mark, made(read(speed.ROOT / "docs" / "benchmark.json"))) == page

@@ -1,0 +1,93 @@
+"""Looks at the built site in a browser, opened as files: `python .ci/browse_site.py`, after `make site`.
+
+On pages of each kind, on a desk and a phone, light and dark, it looks for: requests that leave the machine,
+errors on the console, pages wider than the screen, what axe-core finds, a search that finds nothing.
+`--pictures FOLDER` keeps pictures. Where there is no Chromium it says so and ends well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+HTML = Path(__file__).parent.parent / "build" / "site" / "html"
+PAGES = "index tutorial language jax performance errors/TAD0302 api/derivatives".split()
+SCREENS = {
+    "desk": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "desk, dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light", "has_touch": True},
+}
+
+
+def main() -> int:
+    """Look at all pages; the exit code."""
+    made = argparse.ArgumentParser(description="look at the built site in Chromium")
+    made.add_argument("--pictures", type=Path, help="a folder for pictures of all pages")
+    options = made.parse_args()
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        print("the site was not looked at in a browser: there is no Chromium (apt-get install chromium)")
+        return 0
+    if not (HTML / "index.html").exists():
+        print("there is no build/site/html: `make site` builds it", file=sys.stderr)
+        return 1
+    from playwright.sync_api import sync_playwright
+
+    found: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for screen, settings in SCREENS.items():
+            context = browser.new_context(**settings)
+            found += [f"{screen}: {line}" for line in looked_at(context, options.pictures, screen)]
+        browser.close()
+    print(*found, sep="\n", end="\n" if found else "")
+    print(f"{len(PAGES)} pages on {len(SCREENS)} screens: {len(found)} problems")
+    return bool(found)
+
+
+def looked_at(context: Any, pictures: Path | None, screen: str) -> Iterator[str]:
+    """What is wrong with the pages on a screen."""
+    page = context.new_page()
+    heard: list[str] = []
+    page.on("request", lambda request: heard.append(request.url) if is_remote(request.url) else None)
+    page.on("console", lambda message: heard.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    for name in PAGES:
+        page.goto((HTML / f"{name}.html").as_uri())
+        if pictures:
+            pictures.mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=pictures / f"{name.replace('/', '-')}, {screen}.png")
+        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+            yield f"{name}: wider than the screen"
+        page.evaluate(axe)
+        for violation in page.evaluate("axe.run({preload: false}).then(found => found.violations)"):
+            places = ", ".join(str(node["target"][0]) for node in violation["nodes"][:3])
+            yield f"{name}: {violation['id']}: {violation['help']}: {len(violation['nodes'])} times, {places}"
+    yield from searched(page)
+    yield from dict.fromkeys(heard)
+
+
+def is_remote(url: str) -> bool:
+    """Whether a request leaves the machine."""
+    return not url.startswith(("file:", "data:", "blob:", "about:"))
+
+
+def searched(page: Any) -> Iterator[str]:
+    """What is wrong with the search."""
+    page.goto((HTML / "index.html").as_uri())
+    page.keyboard.press("Control+k")
+    page.keyboard.type("checkpoints")
+    try:
+        page.get_by_text("States that a gradient reads").first.wait_for(timeout=5000)
+    except Exception as error:
+        yield f"the search for `checkpoints` shows nothing: {str(error).splitlines()[0]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

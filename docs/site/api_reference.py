@@ -1,0 +1,177 @@
+"""Pages of the Python API, made of signatures and docstrings at run time.
+
+Public names are imported lazily, from layers that stand beside the package. So Python itself is asked about
+them, and no reader of source files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+
+#: Public names without a section: modules, which have a page each.
+MODULES = {"dask", "dual"}
+#: Parameters that no caller gives.
+OWN = ("self", "cls")
+
+
+@dataclasses.dataclass(frozen=True)
+class ApiPage:
+    """A page: names of one module that belong together; `about` says what one can do after reading."""
+
+    file: str
+    title: str
+    about: str
+    names: tuple[str, ...]
+    module: str = "tadc"
+
+
+@cache
+def api_table() -> tuple[ApiPage, ...]:
+    """The pages of `api.toml`; SystemExit where a public name stands on none."""
+    with (HERE / "api.toml").open("rb") as file:
+        rows = tomllib.load(file)["page"]
+    pages = tuple(ApiPage(**{**row, "names": tuple(row["names"].split())}) for row in rows)
+    for module in dict.fromkeys(page.module for page in pages):
+        listed = {name for page in pages if page.module == module for name in page.names}
+        public = {name for name in import_module(module).__all__ if not name.isupper()} - MODULES
+        if listed != public:
+            raise SystemExit(f"docs/site/api.toml: of {module}, {sorted(listed ^ public)} stand on no page")
+    return pages
+
+
+@cache
+def places_of_names() -> dict[str, str]:
+    """The page and the place of each public name."""
+    return {
+        f"{page.module}.{name}": f"api/{page.file}.md#{page.module}.{name}"
+        for page in api_table()
+        for name in page.names
+    }
+
+
+def api_pages() -> dict[str, str]:
+    """All pages, and one that lists them."""
+    rows = [f"| [{page.title}]({page.file}.md) | {page.about} |" for page in api_table()]
+    index = [
+        "# Python API",
+        "Find a public name by what it is for; pages are made of docstrings, whose examples are tests.",
+        "\n".join(["| page | what you can do |", "|---|---|", *rows]),
+    ]
+    pages = {f"api/{page.file}.md": page_of(page) for page in api_table()}
+    return {"api/index.md": "\n\n".join(index) + "\n", **pages}
+
+
+def page_of(page: ApiPage) -> str:
+    """A page: its sentence, its module's docstring, its names."""
+    module = import_module(page.module)
+    parts = [f"# {page.title}", page.about]
+    if page.module != "tadc":
+        parts.append(prose(inspect.getdoc(module) or ""))
+    parts += (section(f"{page.module}.{name}", getattr(module, name)) for name in page.names)
+    return "\n\n".join(parts) + "\n"
+
+
+def section(name: str, item: Any) -> str:
+    """A public name: how it is called, its parameters, its docstring, its members."""
+    parts = [f"## {name} {{ #{name} data-toc-label='{name.rpartition('.')[2]}' }}"]
+    kind = inspect.isclass(item)
+    if not kind or hasattr(item, "_fields") or dataclasses.is_dataclass(item):
+        parts.append(call_of(name, item))
+    parts.append(prose(inspect.getdoc(item) or ""))
+    if kind:
+        parts += (member(name, *found) for found in members(item))
+    return "\n\n".join(part for part in parts if part)
+
+
+def call_of(name: str, item: Any) -> str:
+    """How something is called, and a table of its parameters."""
+    try:
+        signature = inspect.signature(item)
+    except (TypeError, ValueError):
+        return ""
+    parameters = [p for p in signature.parameters.values() if p.name not in OWN]
+    returns = shown_type(signature.return_annotation)
+    lines = [f"```python\n{written_call(name, signature)}\n```"]
+    if returns not in ("", "None"):
+        lines.append(f"Returns {code(returns)}.")
+    rows = [f"| `{p.name}` | {code(shown_type(p.annotation))} | {default_of(p)} |" for p in parameters]
+    if rows:
+        lines.append("| parameter | type | default |\n|---|---|---|\n" + "\n".join(rows))
+    return "\n\n".join(lines)
+
+
+def written_call(name: str, signature: inspect.Signature) -> str:
+    """A call with names and defaults, a line for each where one would be too long."""
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name not in OWN]
+    whole = f"{name}{signature.replace(parameters=parameters, return_annotation=signature.empty)}"
+    if len(whole) < 60:
+        return whole
+    inner = str(inspect.Signature(parameters))[1:-1]
+    return f"{name}(\n    " + re.sub(r", (?=[\w*/])", ",\n    ", inner) + ",\n)"
+
+
+def shown_type(annotation: Any) -> str:
+    """A type as it is written."""
+    if annotation is inspect.Signature.empty:
+        return ""
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+
+
+def default_of(parameter: inspect.Parameter) -> str:
+    """The default of a parameter, or that it has none."""
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return "any number"
+    return "required" if parameter.default is parameter.empty else code(repr(parameter.default))
+
+
+def code(text: str) -> str:
+    """Text as code in a table."""
+    return f"`{text}`" if text else ""
+
+
+def members(item: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties of a class that have docstrings, those of its own bases included."""
+    seen = set[str]()
+    for base in item.__mro__:
+        if not base.__module__.startswith("tadc"):
+            continue
+        for name, value in vars(base).items():
+            if name.startswith("_") or name in seen:
+                continue
+            seen.add(name)
+            found = getattr(value, "__func__", value)
+            if (inspect.isroutine(found) or isinstance(found, property)) and inspect.getdoc(found):
+                yield name, found
+
+
+def member(owner: str, name: str, value: Any) -> str:
+    """A method or a property of a class."""
+    short = f"{owner.rpartition('.')[2]}.{name}"
+    head = f"### {short} {{ #{owner}.{name} data-toc-label='{name}' }}"
+    call = "" if isinstance(value, property) else call_of(short, value)
+    return "\n\n".join(part for part in (head, call, prose(inspect.getdoc(value) or "")) if part)
+
+
+def prose(doc: str) -> str:
+    """A docstring as Markdown: its examples in blocks of Python's console."""
+    doc = re.sub(r" +# doctest:.*", "", doc)
+    lines, made, inside = [*doc.split("\n"), ""], list[str](), False
+    for line in lines:
+        if line.startswith(">>>") and not inside:
+            made += ["", "```pycon"]
+            inside = True
+        elif inside and not line.strip():
+            made.append("```")
+            inside = False
+        made.append("" if line == "<BLANKLINE>" else line)
+    return "\n".join(made).strip()

@@ -1,0 +1,136 @@
+"""Lays out what the site is built from: the pages of `docs/`, generated pages, and links between them.
+
+Pages are written for readers of the repository, and the site shows the same text. So links out of `docs/` are
+led to copies, a file's name behind a fence becomes the title of its block, and public names and codes of
+diagnostics in the text become links.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from docs.site.api_reference import api_pages, places_of_names
+from tadc.frontend.codes import CODES
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+HERE = Path(__file__).parent
+
+#: What the tests call a block, and what it is coloured as.
+LANGUAGES = {"tad-wrong": "tad", "diagram": "text", "sh": "console"}
+#: Files that pages name and the site has no page of.
+SHOWN = ("examples/heat_mpi.py", "lit_tests/guests/train.mlir", "tests/passes/test_hosts.py")
+
+
+def stage(folder: Path) -> None:
+    """Write all pages into a folder, with pictures, styles and scripts."""
+    files = {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
+    files["contributing.md"] = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    files |= error_pages() | api_pages() | dict(shown_files())
+    missing = {
+        name for name in files if not name.startswith(("errors/TAD", "files/"))
+    } - pages_of_navigation()
+    if missing:
+        raise SystemExit(f"docs/site/zensical.toml: no line of `nav` has {', '.join(sorted(missing))}")
+    files["index.md"] = "---\nhide:\n  - navigation\n  - toc\n---\n" + files["index.md"]
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(linked(text, name), encoding="utf-8")
+    for path in (*DOCS.glob("*.png"), *DOCS.glob("*.svg"), *HERE.glob("*.css"), *HERE.glob("*.js")):
+        shutil.copy(path, folder)
+
+
+def pages_of_navigation() -> set[str]:
+    """The pages that stand in the site's navigation."""
+    nav = tomllib.loads((HERE / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
+
+    def pages(item: object) -> Iterator[str]:
+        match item:
+            case str():
+                yield item
+            case dict():
+                yield from pages([*item.values()])
+            case list():
+                for inner in item:
+                    yield from pages(inner)
+
+    return set(pages(nav))
+
+
+def error_pages() -> dict[str, str]:
+    """A page for each code, of the text of `tadc explain`, and a table of all."""
+    rows = [f"| [{code}]({code}.md) | {title} |" for code, title in CODES.items()]
+    head = (
+        "# Errors and warnings\nFind the code of a message here, and read what it means and how to mend it; "
+    )
+    head += "`tadc explain TAD0302` prints the same text.\n\n| code | what it says |\n|---|---|\n"
+    pages = {"errors/index.md": head + "\n".join(rows) + "\n"}
+    for path in (ROOT / "frontend" / "explanations").glob("*.md"):
+        pages[f"errors/{path.name}"] = path.read_text(encoding="utf-8")
+    return pages
+
+
+def shown_files() -> Iterator[tuple[str, str]]:
+    """A page with the text of each file that a page leads to."""
+    for name in SHOWN:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        language = {"py": "python", "mlir": "mlir"}[name.rpartition(".")[2]]
+        yield f"files/{Path(name).name}.md", f"# {name}\n`````{language}\n{text}`````\n"
+
+
+def linked(text: str, page: str) -> str:
+    """The text of a page with the links that it has on the site."""
+    up = "../" * page.count("/")
+    made, last = list[str](), 0
+    for block in re.finditer(r"^(`{3,})(\S*) ?(\S*)$(.*?^\1)$", text, flags=re.MULTILINE | re.DOTALL):
+        made += [with_links(text[last : block.start()], page, up), fence(block), block[4]]
+        last = block.end()
+    return "".join([*made, with_links(text[last:], page, up)])
+
+
+def fence(found: re.Match[str]) -> str:
+    """The first line of a block as the site's Markdown has it."""
+    language = LANGUAGES.get(found[2], found[2])
+    name = found[3] if found[3] not in ("", "wrong", "right") else ""
+    return f"{found[1]}{language}" + (f' title="{name}"' if name else "")
+
+
+def with_links(text: str, page: str, up: str) -> str:
+    """Text outside of blocks: links out of `docs/` led to what is on the site, names and codes made links."""
+    text = re.sub(r"\]\((?:\.\./)?(?:docs/)?CONTRIBUTING\.md", f"]({up}contributing.md", text)
+    text = re.sub(r"\]\(\.\./frontend/explanations/", f"]({up}errors/", text)
+    for name in SHOWN:
+        text = text.replace(f"](../{name})", f"]({up}files/{Path(name).name}.md)")
+    if page.startswith("files/"):
+        return text
+    return "\n".join(
+        line if line.startswith("#") else linked_line(line, page, up) for line in text.split("\n")
+    )
+
+
+def linked_line(line: str, page: str, up: str) -> str:
+    """A line with links at codes and at public names."""
+    if line.startswith("|"):  # GitHub wants a bar in code escaped, and Python's Markdown shows the escape
+        line = re.sub(r"`[^`]*`", lambda found: found[0].replace("\\|", "|"), line)
+    line = re.sub(
+        r"(?<![\w\[`/])(`?)(TAD\d{4})\1(?![\w\]`.])", lambda found: code_link(found, page, up), line
+    )
+    return re.sub(r"(?<!\[)`(tadc(?:\.\w+)+)`(?!\])", lambda found: name_link(found, up), line)
+
+
+def code_link(found: re.Match[str], page: str, up: str) -> str:
+    """A code of a diagnostic with a link to its page."""
+    if found[2] not in CODES or page.endswith(f"{found[2]}.md"):
+        return found[0]
+    return f"[{found[0]}]({up}errors/{found[2]}.md)"
+
+
+def name_link(found: re.Match[str], up: str) -> str:
+    """A public name with a link to where its docstring is."""
+    place = places_of_names().get(found[1])
+    return f"[`{found[1]}`]({up}{place})" if place else found[0]

@@ -1,0 +1,73 @@
+"""The site: what is laid out for its generator, and what is found wrong with the pages that come out."""
+
+from pathlib import Path
+
+import pytest
+
+from docs.site.api_reference import api_table, section
+from docs.site.check_html import problems
+from docs.site.staging import error_pages, linked, pages_of_navigation
+from tadc.frontend.codes import CODES
+from tests.pages import ROOT
+
+
+def test_the_navigation_has_all_pages() -> None:
+    """And the API all public names, which `api_table` looks at."""
+    written = {path.name for path in (ROOT / "docs").glob("*.md")} | {"contributing.md"}
+    generated = {"api/index.md", "errors/index.md", *(f"api/{page.file}.md" for page in api_table())}
+    assert pages_of_navigation() == written | generated
+
+
+def test_each_code_has_a_page_with_the_text_of_explain() -> None:
+    pages = error_pages()
+    assert pages.keys() - {"errors/index.md"} == {f"errors/{code}.md" for code in CODES}
+    assert all(pages[f"errors/{code}.md"].startswith(f"# {code}: {title}\n") for code, title in CODES.items())
+
+
+def test_a_section_says_parameters_types_and_examples() -> None:
+    def scaled(x: list[float], *, by: "int | None" = None) -> list[float]:
+        """Twice as much.
+
+        >>> scaled([1.0])
+        [2.0]
+        """
+        return [by or 2 * element for element in x]
+
+    text = section("tadc.scaled", scaled)
+    assert text.startswith("## tadc.scaled { #tadc.scaled")
+    assert "scaled(x, *, by=None)" in text
+    assert "| `by` | `int | None` | `None` |" in text
+    assert "```pycon\n>>> scaled([1.0])\n[2.0]\n```" in text
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("see TAD0302", "see [TAD0302](errors/TAD0302.md)"),
+        ("`tadc.vjp`", "[`tadc.vjp`](api/derivatives.md#tadc.vjp)"),
+        ("`tadc.nothing` and [`tadc.vjp`](x.md)", "`tadc.nothing` and [`tadc.vjp`](x.md)"),
+        ("# `tadc.vjp`", "# `tadc.vjp`"),
+        ("| `a \\| b` |", "| `a | b` |"),
+        ("[it](../CONTRIBUTING.md)", "[it](contributing.md)"),
+        ("[it](../frontend/explanations/TAD0302.md)", "[it](errors/TAD0302.md)"),
+        ("```tad-wrong\nTAD0302\n```", "```tad\nTAD0302\n```"),
+        ("```c main.c\nint a;\n```", '```c title="main.c"\nint a;\n```'),
+    ],
+)
+def test_links_and_blocks_are_those_of_the_site(written: str, shown: str) -> None:
+    assert linked(written, "page.md") == shown
+
+
+def test_what_is_wrong_with_pages_is_found(tmp_path: Path) -> None:
+    (tmp_path / "style.css").touch()
+    (tmp_path / "a.html").write_text(
+        '<link rel="stylesheet" href="style.css"><a href="https://a.org"></a><a href="b.html#there"></a>'
+    )
+    (tmp_path / "b.html").write_text('<h1 id="there"></h1><img src="a.html">')
+    assert problems(tmp_path) == []
+    (tmp_path / "b.html").write_text('<script src="https://example.org/x.js"></script><a href="c.html"></a>')
+    assert sorted(problems(tmp_path)) == [
+        "a.html: no place has the name of b.html#there",
+        "b.html: https://example.org/x.js is loaded from a network",
+        "b.html: there is no c.html",
+    ]
