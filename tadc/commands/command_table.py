@@ -70,9 +70,11 @@ class Command:
 
 _ALL = (
     Command("check", "programs", "check a program, and print it with all ranges",
-            f"{_PROGRAM} output fix {_LOOK} {_PIECES} {_HELP}", "tadc check f.tad"),
+            f"{_PROGRAM} output fix watch {_LOOK} {_PIECES} {_HELP}", "tadc check f.tad"),
     Command("fix", "programs", "do what errors say where nothing else can be meant",
             f"{_PROGRAM} output unsafe {_HELP}", "tadc fix f.tad", {"fix": True}),
+    Command("fmt", "programs", "write programs in one style; comments stay",
+            f"check_style error_format {_HELP}", "tadc fmt f.tad", words="files", takes_program=False),
     Command("run", "programs", "run a program or its derivative on arrays",
             f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} counts time {_HELP}",
             "tadc run f.tad x=x.npy w=w.npy -o out.npz", {"run": []}, arrays="run"),
@@ -131,7 +133,7 @@ COMMANDS = {command.name: command for command in _ALL}
 #: Options of some commands alone: what the form without a command does not have.
 _NOT_FLAT = {
     *_UNCERTAIN.split(), *_TUNING.split(),
-    *"block mlir_timing plan print_ir_after_change product unsafe workers".split(),
+    *"block mlir_timing check_style plan print_ir_after_change product unsafe watch workers".split(),
 }  # fmt: skip
 
 #: `tadc FILE [options]`: each command by an option.

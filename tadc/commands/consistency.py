@@ -46,6 +46,7 @@ EXCLUDED = (
     Excluded("--time, --print-ir-before, --print-ir-after, --print-ir-after-all", "--error-format json",
              "both write to stderr", "`--dump-dir DIR` writes every stage to a file"),
     Excluded("--product", "--plan, --plot", help="ask for one after the other"),
+    Excluded("--watch", "-o, --fix, --split-input-file, --verify-diagnostics"),
     Excluded("--fix", "--emit, --run, --wrt, --mode, --passes", help="fix the program first"),
     Excluded("--emit", "--run, --check-gradient"),
     Excluded("--bundle", "--emit, --run, --check-gradient, -o"),
@@ -61,6 +62,8 @@ EXCLUDED = (
 #: Of commands that are one of the options in which the form without a command has them.
 _OF_PROGRAMS = (
     Wrong(lambda a: a.fix and a.is_mlir, "`--fix` is for programs, not for IR"),
+    Wrong(lambda a: a.watch and a.file in (None, "-"), "`--watch` is of a file",
+          "name one: `tadc check --watch f.tad`"),
     Wrong(lambda a: a.generic and not _shows_ir(a), "`--generic` is a form of IR, and none is printed",
           "add `--emit tad`, or another stage of IR"),
     Wrong(lambda a: a.reverse != "store" and (a.mode == "jvp" or not a.wrt),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from tadc.caller.program_files import file_error, read_text, write_whole
 from tadc.frontend.source import Source
@@ -64,3 +65,12 @@ class Sink:
             raise
         except OSError as problem:
             raise file_error(f"cannot write to stdout: {problem.strerror}") from None
+
+
+def write_back(file: str, text: str) -> None:
+    """Replace a file, with its line ends and its mode."""
+    path = Path(file)
+    raw, mode = path.read_bytes(), path.stat().st_mode & 0o7777
+    ends = b"\r\n" if b"\r\n" in raw else b"\n"
+    Sink(file).write(text.encode().replace(b"\n", ends))
+    path.chmod(mode)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import TypeAlias
 
-from tadc.commands.files import Sink
+from tadc.commands.files import Sink, write_back
 from tadc.commands.messages import report, report_text
 from tadc.commands.options import Arguments
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Edit
@@ -30,7 +29,7 @@ def fix(arguments: Arguments, source: Source) -> int:
     in_place = arguments.file is not None and arguments.file != "-" and arguments.output is None
     if in_place and said:
         assert arguments.file
-        _write_back(arguments.file, source.text)
+        write_back(arguments.file, source.text)
     elif not in_place:
         Sink(arguments.output or "-").write(source.text)
     guesses = [] if arguments.unsafe else [p for p in problems if not p.is_safe]
@@ -119,12 +118,3 @@ def _change(edit: Edit, code: str, source: Source) -> str:
     old, new = source.text[edit.span.start : edit.span.end], edit.replacement
     what = f"`{old}` -> `{new}`" if old and new else f"`{new}` added" if new else f"`{old}` left out"
     return f"{source.name}:{line}:{column}: {' '.join(what.split())} ({code})"
-
-
-def _write_back(file: str, text: str) -> None:
-    """Replace a file, with its line ends and its mode."""
-    path = Path(file)
-    raw, mode = path.read_bytes(), path.stat().st_mode & 0o7777
-    ends = b"\r\n" if b"\r\n" in raw else b"\n"
-    Sink(file).write(text.encode().replace(b"\n", ends))
-    path.chmod(mode)

@@ -29,7 +29,7 @@ from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
 
 #: Commands with a module of their name, whose `execute` does all of it.
-APART = ("cache", "completion", "help", "import", "inverse", "plan", "uncert")
+APART = ("cache", "completion", "fmt", "help", "import", "inverse", "plan", "uncert")
 
 
 def execute(arguments: Arguments) -> int:
@@ -48,6 +48,10 @@ def execute(arguments: Arguments) -> int:
             return explain(arguments.explain)
         if arguments.dump_dir and Path(arguments.dump_dir).exists() and not Path(arguments.dump_dir).is_dir():
             raise file_error(f"`--dump-dir {arguments.dump_dir}` names a file, not a folder")
+        if arguments.watch:
+            from tadc.commands.check_on_change import check_on_change
+
+            check_on_change(arguments, lambda again: execute_on(again, read_program(again)))
         source = read_program(arguments)
         if arguments.fix and not is_nest(arguments, source):
             from tadc.commands.fix import fix

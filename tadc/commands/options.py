@@ -73,6 +73,9 @@ class Arguments:
     product: str | None = None
     fix: bool = False
     unsafe: bool = False
+    check_style: bool = False
+    watch: bool = False
+    files: list[str] = field(default_factory=list[str])
     explain: str | None = None
     shell: str | None = None
     action: str = ""

@@ -184,7 +184,7 @@ def test_options_that_exclude_each_other(line: Excluded, capsys: pytest.CaptureF
         return [flag, *([value or str((*found.choices, "f.svg")[0])] if found.value else [])]
 
     for one, other in itertools.product(line.options.split(", "), line.others.split(", ")):
-        command = ["inverse"] * (one == "--product")
+        command = {"--product": ["inverse"], "--watch": ["check"]}.get(one, [])
         assert main([*command, "-e", "x: f64; y = x", *words(one), *words(other)]) == 2
         assert f"`{one}` does not go with `{other}`" in capsys.readouterr().err
 
