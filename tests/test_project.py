@@ -288,7 +288,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_047,
-    "tadc": 40_836,
+    "tadc": 41_622,
     "tadc/apps": 13_397,
 }
 

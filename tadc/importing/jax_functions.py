@@ -5,28 +5,39 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, overload
 
 from tadc.caller.boundary import public, usage
-from tadc.dialect import mlir
 from tadc.frontend.packages import imported
 from tadc.importing.imported_function import ImportedFunction, imported_function
-from tadc.importing.linalg_modules import (
-    NamedValue,
-    entry_of,
-    legal_names,
-    lowered,
-    module_context,
-    program_of,
-)
-from tadc.importing.refusals import first_line, refuse, user_place
+from tadc.importing.jax_equations import CALLS, has_own_derivative, place_of_equation
+from tadc.importing.jax_parts import PartialFunction
+from tadc.importing.jax_tracing import program_of_traced, traced_by_jax
+from tadc.importing.linalg_modules import legal_names
+from tadc.importing.refusals import refuse
 from tadc.importing.source_places import SourcePlace
+
+
+@overload
+def from_jax(
+    f: Callable[..., Any], /, *args: Any, static: Mapping[str, Any] | None = None, partial: Literal[True]
+) -> PartialFunction: ...
+
+
+@overload
+def from_jax(
+    f: Callable[..., Any],
+    /,
+    *args: Any,
+    static: Mapping[str, Any] | None = None,
+    partial: Literal[False] = False,
+) -> ImportedFunction: ...
 
 
 @public
 def from_jax(
-    f: Callable[..., Any], /, *args: Any, static: Mapping[str, Any] | None = None
-) -> ImportedFunction:
+    f: Callable[..., Any], /, *args: Any, static: Mapping[str, Any] | None = None, partial: bool = False
+) -> ImportedFunction | PartialFunction:
     """The function that JAX traces of f at arguments like these.
 
     `args` are arrays, `jax.ShapeDtypeStruct`s, or trees of them; `static` are further arguments, by name,
@@ -38,25 +49,29 @@ def from_jax(
     >>> f.inputs
     ('x', 'w')
 
+    With `partial` the result is a `PartialFunction` of JAX's arrays, for `jax.jit`, `jax.grad` and others:
+    what the language has not stays in JAX, and `left` tells it.
+
     Raises UsageError (TAD0513) for what the language has not, at the line of the operation.
     """
-    jax: Any = imported("jax", "`from_jax` needs JAX", "jax")
+    imported("jax", "`from_jax` needs JAX", "jax")
     if not callable(f):
         raise usage(f"a function of JAX is imported, not {type(f).__name__}")
+    bound = _bound(f, static or {})
     name, place = _name_and_place(f)
-    traced, text = _traced(_bound(f, static or {}), args, name, place)
-    names = _names(f, args)
+    if partial:
+        return PartialFunction(bound, _names(f, args), name, args, place)
+    return _whole(bound, args, _names(f, args), name, place)
+
+
+def _whole(
+    f: Callable[..., Any], args: Sequence[Any], names: Sequence[str], name: str, place: SourcePlace | None
+) -> ImportedFunction:
+    jax: Any = import_module("jax")
+    traced = traced_by_jax(f, args, name, place)
+    _refuse_own_derivatives(traced.jaxpr.jaxpr, place)
     results = _result_names(traced.out_info, name)
-    with mlir.LOCK, module_context() as context:
-        module = lowered(mlir.ir.Module.parse(text, context))
-        function = entry_of(module)
-        if len(function.regions[0].blocks[0].arguments) != len(names):
-            refuse(
-                f"`{name}` reads a value of another trace",
-                place,
-                "what a function of JAX keeps of a trace has no value: give it as an argument",
-            )
-        program = program_of(function, [NamedValue(n) for n in names], results, name, place)
+    program = program_of_traced(traced, names, results, name, place)
     tree = jax.tree_util.tree_structure(traced.out_info)
 
     def arguments_of(*actual: Any) -> dict[str, Any]:
@@ -69,32 +84,19 @@ def from_jax(
     return imported_function(program, arguments_of, result_of)
 
 
-def _traced(
-    f: Callable[..., Any], args: Sequence[Any], name: str, place: SourcePlace | None
-) -> tuple[Any, str]:
-    """What JAX traces, and its StableHLO. Raises UsageError (TAD0513) where it cannot be traced."""
-    jax: Any = import_module("jax")
-    leaves: list[Any] = jax.tree_util.tree_leaves(args)
-    if any(_is_symbolic(size) for leaf in leaves for size in getattr(leaf, "shape", ())):
-        refuse(
-            "symbolic sizes of JAX cannot be imported",
-            place,
-            "give numbers; a program of PyTorch, ONNX or MLIR may have sizes that are symbols",
-        )
-    try:
-        traced = jax.jit(f, keep_unused=True).trace(*args)
-        module = traced.lower().compiler_ir("stablehlo")
-    except (TypeError, jax.errors.JAXTypeError, jax.errors.UnexpectedTracerError) as error:
-        refuse(
-            f"JAX cannot trace `{name}`: {first_line(error)}",
-            user_place(error) or place,
-            "choices by values are `jnp.where` or `lax.cond`; arguments that are no arrays are `static`",
-        )
-    return traced, module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True)
-
-
-def _is_symbolic(size: Any) -> bool:
-    return type(size).__module__.partition(".")[0] == "jax"
+def _refuse_own_derivatives(jaxpr: Any, place: SourcePlace | None) -> None:
+    """Refuse what would have another derivative than the user says."""
+    for equation in jaxpr.eqns:
+        if has_own_derivative(equation):
+            refuse(
+                f"`{equation.primitive.name}`, a derivative that is written by hand, cannot be imported",
+                place_of_equation(equation) or place,
+                "leave it out, where it is the derivative of what is computed",
+                "`from_jax(…, partial=True)` leaves it in JAX",
+            )
+        if equation.primitive.name in CALLS:
+            inner = equation.params["jaxpr"]
+            _refuse_own_derivatives(getattr(inner, "jaxpr", inner), place)
 
 
 def _bound(f: Callable[..., Any], static: Mapping[str, Any]) -> Callable[..., Any]:

@@ -28,6 +28,8 @@ KNOWN = {
     "trsm": ("solving a triangular system", "solve it outside, or leave it in JAX or PyTorch"),
     "shli": ("operations on bits, as random numbers are made by,", "draw them outside, as an argument"),
     "shrui": ("operations on bits, as random numbers are made by,", "draw them outside, as an argument"),
+    "random": ("random numbers", "draw them outside, and give them as an argument"),
+    "linear_solve": ("solving a linear system", "solve it outside, or leave it in JAX or PyTorch"),
     "threefry": ("random numbers", "draw them outside, and give them as an argument"),
     "complex": ("complex numbers", "write real and imaginary parts as two arrays"),
 }

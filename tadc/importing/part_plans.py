@@ -1,0 +1,94 @@
+"""How a function is divided into programs and what stays where it is: until each program can be made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from tadc.frontend.diagnostics import CompileError
+from tadc.importing.computation_parts import Computation, Part, Sorting, parts_of, say_what_it_reads
+from tadc.importing.source_places import SourcePlace
+from tadc.lattice.late_dataclasses import dataclass
+
+#: A program of fewer operations is left, but for one that has others inside: it gains nothing.
+_LEAST = 2
+
+E = TypeVar("E", bound=Computation)
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class LeftOperation:
+    """An operation that stays where it is: its name there, why, and its line in the user's source."""
+
+    name: str
+    reason: str
+    place: SourcePlace | None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.where}): {self.reason}"
+
+    @property
+    def where(self) -> str:
+        """The file and the line."""
+        return f"{self.place.file}:{self.place.number}" if self.place is not None else "no line is known"
+
+
+class PartPlan(Generic[E, P]):
+    """The parts of a function in the order in which they run, and the programs of those that have one.
+
+    `sort` tells what stays, beside what is refused; `said` of an operation is the same for those that are
+    alike; `program` makes the program of a part, or raises CompileError.
+    """
+
+    def __init__(
+        self,
+        equations: Sequence[E],
+        results: Sequence[Any],
+        sort: Callable[[dict[E, str]], Sorting[E]],
+        said: Callable[[E], Any],
+        program: Callable[[Part[E]], P],
+    ) -> None:
+        self.equations, self.program = equations, program
+        self.programs: dict[Part[E], P] = {}
+        refused: dict[E, str] = {}
+        while True:
+            self.sorting = sort(refused)
+            self.parts = parts_of(equations, results, self.sorting)
+            found = self._first_refused()
+            if found is None:
+                return
+            equation, reason = found
+            alike = said(equation)
+            refused.update({e: reason for e in equations if said(e) == alike})
+
+    def _first_refused(self) -> tuple[E, str] | None:
+        """Make the programs; an operation that is the reason why one cannot be made."""
+        self.programs.clear()
+        for part in self.parts:
+            if not part.is_program:
+                continue
+            try:
+                made = self.program(part)
+            except CompileError as error:
+                message = error.diagnostics[0].message
+                return self._reason(part.own), message.partition(" cannot be imported")[0]
+            if len(part.own) >= _LEAST or part.own[0].is_compound:
+                self.programs[part] = made
+        return None
+
+    def _reason(self, own: Sequence[E]) -> E:
+        """The last of the fewest first operations that are no program."""
+        fits, fails = 0, len(own)
+        while fails - fits > 1:
+            middle = (fits + fails) // 2
+            part = Part(True, list(own[:middle]))
+            say_what_it_reads(part, self.equations, self.sorting)
+            read = {v for e in part.equations for v in e.inputs}
+            part.outputs = [v for e in part.own for v in e.outputs if v not in read]
+            try:
+                self.program(part)
+                fits = middle
+            except CompileError:
+                fails = middle
+        return own[fails - 1]
