@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HTML = Path(__file__).parent.parent / "build" / "site" / "html"
-PAGES = "index tutorial language jax performance errors/TAD0302 api/derivatives".split()
+PAGES = "index language api/derivatives errors/TAD0302".split()
 SCREENS = {
     "desk": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
     "desk, dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},

@@ -1,8 +1,8 @@
 """`python -m bench mechanisms`: what each mechanism of the code generator buys, by switching it off.
 
 Each program of `bench`, `bench everyday` and `bench sparse`, value and all gradients, f32, on one thread.
-Where its loops are others without a mechanism, both kernels are timed by turns. `docs/performance.md` has the
-table.
+Where its loops are others without a mechanism, both kernels are timed by turns. The table is in
+`docs/measurements.md`.
 
     python -m bench mechanisms [MECHANISM …] [PROGRAM …] [--write]
 """
@@ -30,7 +30,7 @@ from bench.switches import SWITCHES, Switch
 from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
 
-PAGE, MARK = Path(__file__).parents[1] / "docs" / "performance.md", "mechanisms"
+PAGE, MARK = Path(__file__).parents[1] / "docs" / "measurements.md", "mechanisms"
 COMMAND = "python -m bench mechanisms --write"
 
 #: Seconds for the calls of a pair, and the least number of turns.

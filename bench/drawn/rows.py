@@ -129,8 +129,9 @@ def pages(rows: Rows) -> Iterator[tuple[str, str, str]]:
     heads = ["class", *map(told, rows.settings())]
     foot = f"{headline(rows.machine)}; seed {rows.seed:x}."
     parts = _markdown(heads, means(rows)), "The worst ten of each:", _markdown(_WORST, worst(rows)), foot
-    yield "docs/performance.md", "drawn", "\n\n".join(parts)
-    yield "README.md", "drawn", _line(rows)
+    yield "docs/measurements.md", "drawn", "\n\n".join(parts)
+    yield "docs/performance.md", "drawn", _line(rows, "measurements.md")
+    yield "README.md", "drawn", _line(rows, "docs/measurements.md")
 
 
 def _markdown(heads: Iterable[str], lines: Iterable[list[str]]) -> str:
@@ -141,8 +142,8 @@ def _markdown(heads: Iterable[str], lines: Iterable[list[str]]) -> str:
     )
 
 
-def _line(rows: Rows) -> str:
-    """What the front page tells."""
+def _line(rows: Rows, page: str) -> str:
+    """The means, and a link to the page with the rest."""
     by = {setting: rows.timed(setting) for setting in rows.settings()}
     parts = [f"{_mean(row.ratio() for row in own)} on {told(setting)}" for setting, own in by.items()]
     count = len(next(iter(by.values())))
@@ -150,5 +151,5 @@ def _line(rows: Rows) -> str:
         f"On {count} programs drawn at random when they were timed (value and gradients, or other\n"
         "derivatives), the fastest alternative takes this many times as long (geometric mean):\n"
         f"{'; '.join(parts)}\n({made_on(rows.machine)};\n"
-        "[by class, by alternative, and the ten worst](docs/performance.md#programs-that-are-drawn))."
+        f"[by class, by alternative, and the ten worst]({page}#random-programs))."
     )

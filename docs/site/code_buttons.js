@@ -1,8 +1,7 @@
-// The buttons of a block stand in a `nav` without a name; with a role of a group a page has no landmarks of one name.
+// The buttons of each block stand in a `nav`, a landmark: each gets a name of its own, as screen readers list them.
 function named(root) {
-  for (const buttons of root.querySelectorAll(".md-code__nav:not([role])")) {
-    buttons.setAttribute("role", "group");
-    buttons.setAttribute("aria-label", "Buttons of this block");
-  }
+  root.querySelectorAll(".md-code__nav:not([aria-label])").forEach((buttons) => {
+    buttons.setAttribute("aria-label", `Buttons of block ${buttons.closest("[id]")?.id ?? ""}`);
+  });
 }
 new MutationObserver(() => named(document)).observe(document.documentElement, { childList: true, subtree: true });
