@@ -288,8 +288,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_047,
-    "tadc": 41_622,
-    "tadc/apps": 13_397,
+    "tadc": 41_771,
+    "tadc/apps": 13_542,
 }
 
 

@@ -130,7 +130,7 @@ CASES = {
         "x: f64[2*N]; y[i: N] = x[2*i] - x[2*i + 1]**2", {"i": 4}, {"N": 10}, tadc.value_and_vjp, stages=2
     ),
     "repeated": Case("x: f64[N]; y[i: 3*N] = x[i // 3]*i", {"i": 4}, {"N": 10}, tadc.value_and_vjp, stages=2),
-    "edges": Case(EDGES, {"n": 4}, {"N": 10, "E": 30}, tadc.value_and_vjp, stages=2),
+    "edges": Case(EDGES, {"n": 4}, {"N": 10, "E": 30}, tadc.value_and_vjp, stages=3),
     "series, steps": Case(SERIES, {"t": 4}, {"T": 9, "B": 3}),
     "series, steps of the gradient": Case(SERIES, {"x_0": 4, "b": 2}, {"T": 9, "B": 3}, tadc.vjp, stages=2),
     "two steps": Case(TWO_STEPS, {"t": 4}, {"N": 23}, stages=2),

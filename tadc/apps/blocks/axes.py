@@ -8,7 +8,7 @@ with `i`, a cotangent with its output, and who reads such a tensor at its own or
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tadc.apps.blocks.joining import JOIN
 from tadc.toolkit.language import (
@@ -26,6 +26,15 @@ from tadc.toolkit.language import (
     operands,
     reachable,
 )
+
+
+def of_stored(program: Program) -> Program:
+    """The program whose sparse tensors are those of what they store: tensors as others are."""
+    return replace(
+        program,
+        arguments=tuple(replace(a, pattern=None) for a in program.arguments),
+        definitions=tuple(replace(d, pattern=None) for d in program.definitions),
+    )
 
 
 @dataclass
@@ -74,7 +83,7 @@ def axis_of(program: Program, name: str, others: Iterable[BlockAxis] = ()) -> Bl
     """
     taken = {found for other in others for found in other.sums.items()}
     axis = BlockAxis(name)
-    having = [d for d in program.definitions if d.pattern is None and name in d.indices]
+    having = [d for d in program.definitions if name in d.indices]
     outputs = [d for d in having if d.is_output]
     for definition in outputs or [d for d in having if d.order is not None]:
         axis.dims[definition.name] = definition.indices.index(name)
@@ -98,7 +107,7 @@ def axis_of(program: Program, name: str, others: Iterable[BlockAxis] = ()) -> Bl
 
 def axes_of(program: Program) -> list[BlockAxis]:
     """Axes along which a program may be divided at once: of indices of its outputs, then of its sums."""
-    outputs = dict.fromkeys(index for d in program.outputs if d.pattern is None for index in d.indices)
+    outputs = dict.fromkeys(index for d in program.outputs for index in d.indices)
     reductions = (r for d in program.definitions for r in reductions_of(program, d))
     sums = dict.fromkeys(hint for r in reductions for hint in r.hints if hint not in outputs)
     first = [axis for name in outputs if (axis := axis_of(program, name)) is not None]
@@ -160,7 +169,7 @@ def _spread(program: Program, axis: BlockAxis) -> None:
             else:
                 _join_readers(program, definition, axis)
         for argument in program.arguments:
-            if argument.cotangent_of in axis.dims and argument.pattern is None:
+            if argument.cotangent_of in axis.dims:
                 axis.dims.setdefault(argument.name, axis.dims[argument.cotangent_of])
         if before == (len(axis.dims), len(axis.sums)):
             return
@@ -177,19 +186,26 @@ def _take_along_reads(program: Program, body: Term, index: str, extent: Affine, 
 def _take(program: Program, axis: BlockAxis, tensor: str, dimension: int, extent: Affine) -> None:
     if tensor in axis.dims or not is_alike(extent, as_form(program.shapes()[tensor][dimension])):
         return
-    if tensor not in program.sparse():
-        axis.dims[tensor] = dimension
+    axis.dims[tensor] = dimension
 
 
 def _join_readers(program: Program, definition: Definition, axis: BlockAxis) -> None:
     """A definition, or sums in it, that reads what goes along: rather what reads it at an index alone."""
-    if definition.pattern is not None:
-        return
-    sums = _note_sums(program, definition, axis)
+    sums = [] if _is_gathered(definition) else _note_sums(program, definition, axis)
     own = {index: as_form(size) for index, size in zip(definition.indices, definition.shape, strict=True)}
     uses = sorted(_uses(program, axis, _reads(definition.body), own), key=lambda use: not use.alone)
     if uses and (uses[0].alone or not any(use.alone for use in sums)):
         axis.dims[definition.name] = definition.indices.index(uses[0].index)
+
+
+def _is_gathered(definition: Definition) -> bool:
+    """Whether index arrays say which terms of sums belong to an element.
+
+    Each block would have a part of all elements, most of which none of its terms belongs to.
+    """
+    own = {*definition.indices}
+    domains = (node.domain for node in reachable([definition.body]) if isinstance(node, Reduce))
+    return any(row.form.has_lookups and row.form.variables & own for rows in domains for row in rows)
 
 
 def _note_sums(program: Program, definition: Definition, axis: BlockAxis) -> list[_Use]:

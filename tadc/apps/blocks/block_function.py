@@ -8,8 +8,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from tadc.apps.blocks.axes import BlockAxis, axes_of, axis_of
+from tadc.apps.blocks.axes import BlockAxis, axes_of, of_stored
 from tadc.apps.blocks.batch_axes import BatchAxis, batch_axes
+from tadc.apps.blocks.block_calls import SLICED, read, with_places
+from tadc.apps.blocks.block_lengths import checked_lengths, completed, named_axis
 from tadc.apps.blocks.block_plan import BlockPlan, Box, Length, PlaceList, StagePlan, cut, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
@@ -20,7 +22,7 @@ from tadc.apps.blocks.joining import Joined
 from tadc.apps.blocks.program_of_lists import ListedProgram, listed
 from tadc.apps.blocks.read_copies import read_apart
 from tadc.apps.blocks.traffic import BlockTraffic, traffic_of
-from tadc.toolkit.language import Program, bytes_of_type, shape_at, size_sources
+from tadc.toolkit.language import bytes_of_type, shape_at, size_sources
 from tadc.toolkit.reporting import (
     ArgumentError,
     CompileError,
@@ -28,7 +30,6 @@ from tadc.toolkit.reporting import (
     Source,
     checked_choice,
     public,
-    shown_value,
     usage,
 )
 from tadc.toolkit.running import (
@@ -40,7 +41,6 @@ from tadc.toolkit.running import (
     Relation,
     function_of_text,
     numpy_type,
-    result_type,
     size_symbols_of,
     typed_text,
 )
@@ -88,7 +88,7 @@ class BlockFunction:
             raise f.per_value.needs_values()
         f.require_types()
         self.whole = f
-        self.lengths = dict(lengths) or {usual_index(f): None}
+        self.lengths = completed(f, lengths)
         self._division: FunctionInBlocks = f.block.divided(tuple(self.lengths), lists=True)
         self.axes = self._division.axes
         #: The arguments of blocks that are others of f once more, in other slices, and which.
@@ -123,6 +123,7 @@ class BlockFunction:
         return self._plan(given, self.lengths)
 
     def _plan(self, given: Mapping[str, Any], lengths: Mapping[str, Length | None]) -> BlockPlan:
+        given = with_places(self.whole, given)
         sizes = self._all(given)
         arrays = {name: given[name] for name in self.whole.program.index_arrays() if name in given}
         if self._division.has_lists and len(arrays) == len(self.whole.program.index_arrays()):
@@ -169,11 +170,12 @@ class BlockFunction:
         >>> found.moved, found.memory
         (39960, 16000040)
         """
-        lengths = dict(self.lengths)
-        if None in lengths.values():
-            missing = next(axis for axis in self.axes if lengths[axis.name] is None)
-            extent = max(1, missing.extent(self._all(given)))
-            lengths[missing.name] = -(-extent // workers)
+        lengths, shared = dict(self.lengths), set[str]()
+        for axis in self.axes:
+            if lengths[axis.name] is None and shared.isdisjoint(axis.dims):
+                shared |= axis.dims.keys() & {*self.whole.outputs}
+                extent = max(1, axis.extent(self._all(with_places(self.whole, given))))
+                lengths[axis.name] = -(-extent // workers)
         return traffic_of(self._plan(given, lengths), workers)
 
     @public
@@ -203,19 +205,16 @@ class BlockFunction:
     @public
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """f's results, computed block by block. Raises ArgumentError as a call of f."""
-        given = given_by_name(self.whole, args, kwargs)
-        arrays = {name: _sliceable(value) for name, value in given.items() if name in self.whole.inputs}
-        sizes = sizes_told(self.whole, arrays, {n: v for n, v in given.items() if n not in arrays})
+        call = read(self.whole, args, kwargs, SLICED)
+        sizes = call.sizes
         if any(axis.extent(sizes) == 0 for axis in self.axes):
             return self.whole(*args, out=out, **kwargs)
         stored = self._results(out, sizes)
-        arrays |= {copy: arrays[name] for copy, name in self.copies.items()}
-        indices = {name: given[name] for name in self.whole.program.index_arrays()}
-        plan = self._plan({**indices, **sizes}, self.lengths)
+        arrays = {**call.arrays, **{copy: call.arrays[name] for copy, name in self.copies.items()}}
+        plan = self._plan({**call.index_arrays, **sizes}, self.lengths)
         for f, stage in zip(self.functions, plan.stages, strict=True):
             arrays |= _computed(str(f), stage, arrays, stored)
-        found = [stored.get(name, arrays[name]) for name in self.whole.outputs]
-        return found[0] if len(found) == 1 else result_type(self.whole.outputs)(*found)
+        return call.results([stored[name] for name in self.whole.outputs])
 
     def _results(self, out: Any, sizes: Mapping[str, int]) -> dict[str, Any]:
         """Where results are written to."""
@@ -245,10 +244,10 @@ class FunctionInBlocks:
         """Raises CompileError as BlockFunction. Without an index all is one block."""
         self.whole = f
         names = tuple(names)
-        program, self.copies = read_apart(f.program, names)
+        program, self.copies = read_apart(of_stored(f.program), names)
         self.axes: list[BlockAxis] = []
         for name in names:
-            self.axes.append(_axis(program, name, self.axes))
+            self.axes.append(named_axis(program, name, self.axes))
         made = [(stage, *_proven(stage, lists)) for stage in stages(program, self.axes)]
         self._made = [(stage, division, listed) for stage, division, listed, _ in made]
         self.functions = tuple(function for _, _, _, function in made)
@@ -285,21 +284,6 @@ class FunctionInBlocks:
         along = [t for t in (*program.arguments, *program.definitions) if t.name in axis.dims]
         total = sum(int(np.prod(shape_at(t.shape, sizes))) * bytes_of_type(t.type) for t in along)
         return max(1, min(extent, _BYTES * extent // max(1, total)))
-
-
-def given_by_name(f: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """All that a call of f is given. Raises UsageError for more than there are arguments."""
-    if len(args) > len(f.inputs):
-        raise usage(f"{len(args)} arguments for {len(f.inputs)}")
-    return {**dict(zip(f.inputs, args, strict=False)), **kwargs}
-
-
-def sizes_told(f: Function, arrays: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, int]:
-    """The values of f's sizes, told by arrays and given by name. Raises ArgumentError as a call of f."""
-    if missing := [name for name in f.inputs if name not in arrays]:
-        raise usage(f"`{missing[0]}` is missing", f"it takes {', '.join(f.inputs)}")
-    shapes = [tuple(arrays[name].shape) for name in f.inputs]
-    return dict(size_symbols_of(f.program).values(shapes, given))
 
 
 def _computed(
@@ -382,45 +366,6 @@ def slices_of(box: Box) -> tuple[Any, ...]:
     return tuple(p.array if isinstance(p, PlaceList) else slice(p.start, p.stop) for p in box)
 
 
-def _sliceable(value: Any) -> Any:
-    """What is left where it is until a block reads a slice of it; lists and numbers as arrays."""
-    return value if hasattr(value, "shape") and hasattr(value, "__getitem__") else np.asarray(value)
-
-
-def usual_index(f: Function) -> str:
-    """The index that is divided where none is named: the first one of the first result that has one."""
-    found = next((d.indices[0] for d in f.program.outputs if d.indices and d.pattern is None), None)
-    if found is None:
-        raise usage("no result has an index to divide", "name that of a sum, `f.block(i=1000)`")
-    return found
-
-
-def _axis(program: Program, name: str, others: Sequence[BlockAxis]) -> BlockAxis:
-    found = axis_of(program, name, others)
-    if found is not None:
-        return found
-    indices = dict.fromkeys(index for d in program.outputs if d.pattern is None for index in d.indices)
-    named = " or ".join(f"`{n}`" for n in indices)
-    helps = [f"divide along {named}" if named else "name the index of a sum"]
-    raise CompileError(
-        [Diagnostic("TAD1001", f"no result has an index `{name}`", helps=helps, source=program.source)]
-    )
-
-
-def checked_lengths(lengths: Mapping[str, Any]) -> dict[str, Length | None]:
-    """Lengths of blocks along indices. Raises UsageError for what is none."""
-    found: dict[str, Length | None] = {}
-    for name, length in lengths.items():
-        several = cast("Sequence[Any]", length) if isinstance(length, tuple | list) else [length]
-        for each in several:
-            if length is not None and (not isinstance(each, int) or isinstance(each, bool) or each < 1):
-                raise usage(
-                    f"the length of a block along `{name}` is a number from 1, not {shown_value(each)}"
-                )
-        found[name] = tuple(several) if several is length else cast("int | None", length)
-    return found
-
-
 class Divide:
     """`f.block`: blocks of f's results."""
 
@@ -440,7 +385,8 @@ class Divide:
         """A block of so many places along each of these indices of f's results, or of sums.
 
         What goes along with an index is divided too: a cotangent with its output, a gradient with what it
-        is of. Without an index it is the first one of the first result. Several lengths, as those of chunks
+        is of; and so are results that have as many places along an index of their own. Without an index each
+        result is divided along its first one. Several lengths, as those of chunks
         of Dask, are of one block each; None as a length is as many places as fit a few megabytes. Raises
         UsageError for what is no length, CompileError as its class.
         """
@@ -449,7 +395,7 @@ class Divide:
     @property
     def axes(self) -> list[BlockAxis]:
         """What may be divided at once: indices of results, then of sums."""
-        return axes_of(read_apart(self._f.program)[0])
+        return axes_of(read_apart(of_stored(self._f.program))[0])
 
     @cached_property
     def batch_axes(self) -> tuple[BatchAxis, ...]:

@@ -297,8 +297,6 @@ class _Divider:
 
     def _slices_read(self, tensor: Argument | Definition, whole: frozenset[int] = frozenset()) -> Slices:
         """The slices that those read which were looked at before."""
-        if tensor.pattern is not None:
-            return (None,) * len(tensor.shape)
         several = sum(self._is_sliced(tensor, d, whole) for d in range(len(tensor.shape))) > 1
         slices: list[Slice | None] = []
         for d in range(len(tensor.shape)):

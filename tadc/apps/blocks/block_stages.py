@@ -266,7 +266,5 @@ def _needed(program: Program) -> Program:
     """The program without what no result reads."""
     definitions = needed(program.definitions)
     read = tensors_read(d.body for d in definitions)
-    stored = (*(a for a in program.arguments if a.name in read), *definitions)
-    read |= {name for tensor in stored if tensor.pattern is not None for name in tensor.pattern.at}
     arguments = tuple(a for a in program.arguments if a.name in read)
     return replace(program, definitions=definitions, arguments=arguments)

@@ -15,29 +15,26 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
-from tadc.apps.blocks.axes import BlockAxis, axis_of, outer_reductions
+from tadc.apps.blocks.axes import BlockAxis, axis_of, of_stored, outer_reductions
+from tadc.apps.blocks.block_calls import SLICED, read, type_problem
 from tadc.apps.blocks.block_function import (
     FunctionInBlocks,
-    checked_lengths,
-    given_by_name,
     index_arrays_of,
-    sizes_told,
-    usual_index,
 )
 from tadc.apps.blocks.block_graph import Chunks, StageGraph
+from tadc.apps.blocks.block_lengths import checked_lengths, completed
 from tadc.apps.blocks.block_plan import BlockPlan, Length
 from tadc.apps.blocks.followed_chunks import followed
 from tadc.toolkit.language import Program
 from tadc.toolkit.reporting import (
     VERSION,
-    ArgumentError,
     CompileError,
     Diagnostic,
     checked_mapping,
     public,
     warn_of,
 )
-from tadc.toolkit.running import HOST, Function, result_type, size_symbols_of, typed_text
+from tadc.toolkit.running import Door, Function, Parameter, result_type, typed_text
 
 #: Dask's own types are of no use here.
 da: Any = dask.array
@@ -78,25 +75,24 @@ class DaskFunction:
         f = self._f
         if f.is_open:
             return f.at_call(args, kwargs).dask(*args, chunks=chunks, **kwargs)
-        given = given_by_name(f, args, kwargs)
-        arrays = {name: _as_dask(name, value) for name, value in given.items() if name in f.inputs}
-        sizes = sizes_told(f, arrays, {n: v for n, v in given.items() if n not in arrays})
-        _check_types(f, arrays)
+        call = read(f, args, kwargs, LAZY)
+        arrays, sizes = call.arrays, call.sizes
         checked_mapping(chunks, "chunks", 'chunks={"i": 1000}')
         if chunks is None:
             division, lengths = self._as_chunks(arrays, sizes)
         else:
-            lengths = checked_lengths(chunks)
+            lengths = completed(f, checked_lengths(chunks))
             division = self._divided(tuple(lengths))
         if any(axis.extent(sizes) == 0 for axis in division.axes):
             division = self._divided(())
-        indices = {name: given[name] for name in f.program.index_arrays()}
+        indices = call.index_arrays
         if indices and not any(isinstance(value, da.Array) for value in indices.values()):
             division = f.block.divided(tuple(axis.name for axis in division.axes), lists=True)
             plan = division.plan(sizes, lengths, index_arrays_of(f, indices, sizes))
         else:
             plan = division.plan(sizes, lengths)
-        warn_of(list(_one_chunk(division.axes, plan, {n: a for n, a in arrays.items() if given[n] is a})))
+        lazy = {n: a for n, a in arrays.items() if call.given[n] is a}
+        warn_of(list(_one_chunk(division.axes, plan, lazy)))
         found = _graph(division, plan, arrays)
         return found[0] if len(found) == 1 else result_type(f.outputs)(*found)
 
@@ -109,8 +105,9 @@ class DaskFunction:
         """The division along all indices along which arguments have several chunks, as they have them."""
         lengths: dict[str, Length | None] = {}
         taken: set[tuple[str, int]] = set()
-        for name in _indices(self._f.program):
-            axis = axis_of(self._f.program, name)
+        program = of_stored(self._f.program)
+        for name in _indices(program):
+            axis = axis_of(program, name)
             if axis is None or axis.dims.items() & taken:
                 continue
             try:
@@ -122,13 +119,12 @@ class DaskFunction:
             if own is not None:
                 taken |= axis.dims.items()
                 lengths[name] = own
-        if not lengths:
-            try:
-                name = usual_index(self._f)
-                self._divided((name,))
-                lengths[name] = None
-            except CompileError:
-                pass
+        try:
+            several = completed(self._f, lengths)
+            self._divided(tuple(several))
+            lengths = several
+        except CompileError:
+            pass
         return self._divided(tuple(lengths)), lengths
 
     def _lengths(
@@ -166,43 +162,45 @@ class DaskFunction:
         return best.lengths
 
 
-def _as_dask(name: str, value: Any) -> Any:
-    """An argument as a Dask array; what lies in memory is one chunk."""
-    if not isinstance(value, da.Array):
-        if not hasattr(value, "shape") or type(value) is np.ndarray:
-            return da.from_array(np.asarray(value), chunks=-1)
-        return da.from_array(value)  # in chunks as those of its file, or of as many bytes as Dask likes
+class LazyArrays(Door):
+    """Dask arrays; what lies in memory is one chunk."""
+
+    def array(self, parameter: Parameter, value: Any) -> Any | Diagnostic:
+        """See Door."""
+        if isinstance(value, da.Array):
+            return _chunk_problem(parameter.name, value) or value
+        found = SLICED.array(parameter, value)
+        if isinstance(found, Diagnostic):
+            return found
+        # What is in a file has chunks as there, or of as many bytes as Dask likes.
+        return da.from_array(found, chunks=-1 if type(found) is np.ndarray else "auto")
+
+    def type_problem(self, parameter: Parameter, array: Any, value: Any) -> Diagnostic | None:
+        """See Door."""
+        return type_problem(parameter, array)
+
+
+LAZY = LazyArrays()
+
+
+def _chunk_problem(name: str, value: Any) -> Diagnostic | None:
+    """What is wrong with the chunks of a Dask array."""
     kind = cast("type[Any]", type(value._meta))
-    if not issubclass(kind, np.ndarray) or issubclass(kind, np.ma.MaskedArray):
+    is_masked = issubclass(kind, np.ma.MaskedArray)
+    if not issubclass(kind, np.ndarray) or is_masked:
         message = f"`{name}` has chunks of {kind.__module__}.{kind.__name__}, which is not read as numbers"
         made = f"`{name}.map_blocks(g)` with a g that makes arrays of NumPy of them"
-        is_masked = issubclass(kind, np.ma.MaskedArray)
-        helps = [
-            f"`dask.array.ma.filled({name}, 0)` says what stands where they are masked" if is_masked else made
-        ]
-        raise ArgumentError([Diagnostic("TAD0504", message, helps=helps)])
+        filled = f"`dask.array.ma.filled({name}, 0)` says what stands where they are masked"
+        return Diagnostic("TAD0504", message, helps=[filled if is_masked else made])
     if any(isnan(length) for lengths in value.chunks for length in lengths):
         message = f"the lengths of the chunks of `{name}` are unknown"
-        helps = [f"have them computed: `{name}.compute_chunk_sizes()`"]
-        raise ArgumentError([Diagnostic("TAD0503", message, helps=helps)])
-    return value
-
-
-def _check_types(f: Function, arrays: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for elements that f does not take."""
-    examples = {p: np.empty((0,) * arrays[p.name].ndim, arrays[p.name].dtype) for p in _parameters(f)}
-    problems = [found for p, array in examples.items() if (found := HOST.type_problem(p, array, array))]
-    if problems:
-        raise ArgumentError(problems)
-
-
-def _parameters(f: Function) -> tuple[Any, ...]:
-    return size_symbols_of(f.program).inputs
+        return Diagnostic("TAD0503", message, helps=[f"have them computed: `{name}.compute_chunk_sizes()`"])
+    return None
 
 
 def _indices(program: Program) -> Iterator[str]:
     """The indices along which a program may be divided: those of results, then those of sums."""
-    found = [index for d in program.outputs if d.pattern is None for index in d.indices]
+    found = [index for d in program.outputs for index in d.indices]
     for d in program.definitions:
         found += [hint for reduction in outer_reductions(d.body) for hint in reduction.hints]
     yield from dict.fromkeys(found)

@@ -83,7 +83,7 @@ class ListedProgram:
 
 def listed(program: Program, known: Domain, own: Collection[str]) -> ListedProgram | None:
     """The program over lists; None where nothing is read through index arrays of which a part is enough."""
-    if not program.index_arrays() or any(d.pattern is not None for d in program.outputs):
+    if not program.index_arrays():
         return None
     places = ListedPlaces(program, known, own)
     return _Lister(program, known, own, places).made() if places.read else None
@@ -120,11 +120,7 @@ class _Lister:
         """The program, and what its arguments are."""
         definitions = tuple(self._definition(d) for d in self.program.definitions)
         read = tensors_read(d.body for d in definitions)
-        kept = [
-            replace(a, shape=self._shape(a.name), pattern=None)
-            for a in self.program.arguments
-            if a.name in read
-        ]
+        kept = [replace(a, shape=self._shape(a.name)) for a in self.program.arguments if a.name in read]
         arguments = (*kept, *self.made_arrays.values())
         lengths = (form.variable for form in self.lengths)
         lists = (name for name in lengths if name and name not in self.program.sizes)

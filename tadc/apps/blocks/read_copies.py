@@ -31,7 +31,7 @@ def read_apart(program: Program, names: Sequence[str] | None = None) -> tuple[Pr
     Where some `names` of indices are divided, one has to be that of the axis, and another that of its sums.
     """
     spoken = (hint for d in program.definitions for r in reductions_of(program, d) for hint in r.hints)
-    outputs = (index for d in program.outputs if d.pattern is None for index in d.indices)
+    outputs = (index for d in program.outputs for index in d.indices)
     for name in dict.fromkeys((*outputs, *spoken)) if names is None else names:
         axis = axis_of(program, name)
         sums = [] if axis is None else list(_sums(program, axis))
@@ -131,9 +131,9 @@ class _Copier:
         """The name of the copy of a tensor; its own, where there can be none."""
         tensor = self.tensors[name]
         if isinstance(tensor, Definition):
-            if tensor.order is not None or tensor.pattern is not None:
+            if tensor.order is not None:
                 return name
-        elif tensor.is_index_array or tensor.pattern is not None:
+        elif tensor.is_index_array:
             return name
         if name not in self.made:
             own = self.names.free(name)
