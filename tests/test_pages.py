@@ -41,6 +41,12 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads]
 
 
+def test_pages_begin_with_what_one_can_do_after_reading_them() -> None:
+    pages = [page for page in PAGES if page.stem not in ("README", "index")]
+    texts = {page.name: page.read_text(encoding="utf-8").partition("\n")[2].lstrip() for page in pages}
+    assert [name for name, text in texts.items() if not text.startswith("With this page you ")] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_stand_in_fences(page: Path) -> None:
     """An indented block would not be run."""
