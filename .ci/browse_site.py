@@ -40,7 +40,7 @@ def main() -> int:
 
     found: list[str] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         for screen, settings in SCREENS.items():
             context = browser.new_context(**settings)
             found += [f"{screen}: {line}" for line in looked_at(context, options.pictures, screen)]
