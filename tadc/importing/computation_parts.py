@@ -59,23 +59,53 @@ class Sorting(Generic[E]):
         return equation not in self.left and equation not in self.shared
 
 
-def parts_of(equations: Sequence[E], results: Sequence[Any], sorting: Sorting[E]) -> list[Part[E]]:
-    """The parts in an order in which they can run.
+def parts_of(
+    equations: Sequence[E], results: Sequence[Any], sorting: Sorting[E], most_inputs: int | None = None
+) -> list[Part[E]]:
+    """The parts in an order in which they can run; a program reads no more than so many values.
 
-    Equations have a level: one of a program is above all those in JAX that it depends on. Those of a level
-    that depend on each other are a program: a way from one of them to another by JAX would go up.
+    Operations have a level: one of a program is above all those that stay and that it depends on. Those of a
+    level that depend on each other are a program: a way from one of them to another by one that stays would
+    go up.
     """
     levels = _levels(equations, sorting)
     parts: list[Part[E]] = []
     for level in range(max(levels.values(), default=0) + 1):
         here = [e for e in equations if levels.get(e) == level]
-        parts += [
-            Part(True, group)
-            for group in _connected([e for e in here if sorting.is_program(e)], equations, sorting)
-        ]
+        own = [e for e in here if sorting.is_program(e)]
+        for group in _connected(own, equations, sorting):
+            pieces = [group] if most_inputs is None else _pieces(group, equations, sorting, most_inputs)
+            parts += [Part(True, piece) for piece in pieces]
         if rest := [e for e in here if not sorting.is_program(e)]:
             parts.append(Part(False, rest))
     return _with_what_they_read(parts, equations, results, sorting)
+
+
+def _pieces(group: Sequence[E], equations: Sequence[E], sorting: Sorting[E], most: int) -> list[list[E]]:
+    """Operations one behind the other, in pieces that read at most so many values."""
+    #: By value what it comes from by no more than shared operations.
+    roots: dict[Any, frozenset[Any]] = {}
+    nothing: frozenset[Any] = frozenset()
+
+    def read_by(equation: E) -> frozenset[Any]:
+        return nothing.union(*(roots.get(v, {v} - sorting.constants) for v in equation.inputs))
+
+    for equation in equations:
+        if equation in sorting.shared:
+            roots.update(dict.fromkeys(equation.outputs, read_by(equation)))
+    pieces: list[list[E]] = [[]]
+    read: set[Any] = set()
+    made: set[Any] = set()
+    for equation in group:
+        more = (read | read_by(equation)) - made
+        if len(more) > most and pieces[-1]:
+            pieces.append([])
+            made = set()
+            more = set(read_by(equation))
+        pieces[-1].append(equation)
+        read = more
+        made.update(equation.outputs)
+    return pieces
 
 
 def _levels(equations: Sequence[E], sorting: Sorting[E]) -> dict[E, int]:

@@ -38,7 +38,7 @@ class PartPlan(Generic[E, P]):
     """The parts of a function in the order in which they run, and the programs of those that have one.
 
     `sort` tells what stays, beside what is refused; `said` of an operation is the same for those that are
-    alike; `program` makes the program of a part, or raises CompileError.
+    alike; `program` makes the program of a part, of at most so many inputs, or raises CompileError.
     """
 
     def __init__(
@@ -48,13 +48,15 @@ class PartPlan(Generic[E, P]):
         sort: Callable[[dict[E, str]], Sorting[E]],
         said: Callable[[E], Any],
         program: Callable[[Part[E]], P],
+        most_inputs: int | None = None,
     ) -> None:
         self.equations, self.program = equations, program
+        self._made: dict[Any, P] = {}
         self.programs: dict[Part[E], P] = {}
         refused: dict[E, str] = {}
         while True:
             self.sorting = sort(refused)
-            self.parts = parts_of(equations, results, self.sorting)
+            self.parts = parts_of(equations, results, self.sorting, most_inputs)
             found = self._first_refused()
             if found is None:
                 return
@@ -68,8 +70,9 @@ class PartPlan(Generic[E, P]):
         for part in self.parts:
             if not part.is_program:
                 continue
+            key = tuple(part.equations), tuple(part.outputs)
             try:
-                made = self.program(part)
+                made = self._made[key] = self._made.get(key) or self.program(part)
             except CompileError as error:
                 message = error.diagnostics[0].message
                 return self._reason(part.own), message.partition(" cannot be imported")[0]

@@ -11,14 +11,13 @@ from typing import Any, cast
 from warnings import catch_warnings, simplefilter
 
 from tadc.caller.boundary import UsageError, public, usage
-from tadc.dialect import mlir
 from tadc.frontend.packages import imported
 from tadc.importing.imported_function import ImportedFunction, imported_function
 from tadc.importing.index_forms import IndexForm, SizeSymbol, number, of_atom
-from tadc.importing.linalg_modules import NamedValue, legal_names, lowered, module_context, program_of
+from tadc.importing.linalg_modules import NamedValue, legal_names
 from tadc.importing.refusals import first_line, refuse, user_place
 from tadc.importing.source_places import SourcePlace
-from tadc.importing.torch_lowering import to_linalg
+from tadc.importing.torch_graphs import decomposition_table, program_of_graph
 
 
 @public
@@ -95,10 +94,7 @@ def function_of_exported(
     sizes = _SizeNames(exported)
     given = [NamedValue(n, sizes.of(node.meta["val"])) for n, node in zip(names, placeholders, strict=True)]
     results = _result_names(wanted, name)
-    with mlir.LOCK, module_context() as context:
-        module = _graph_in_linalg(graph, context, place)
-        function = next(op for op in module.body.operations if op.operation.name == "func.func").operation
-        program = program_of(function, given, results, name, place)
+    program = program_of_graph(graph, given, results, name, place)
     constants = {
         n: values[spec_of[node.name].target].detach()
         for n, node in zip(names, placeholders, strict=True)
@@ -156,49 +152,9 @@ def _name_and_place(f: Any) -> tuple[str, SourcePlace | None]:
 
 
 def _decomposed(exported: Any) -> Any:
-    torch: Any = import_module("torch")
-    get_decompositions = import_module("torch._decomp").get_decompositions
-
-    table: dict[Any, Any] = dict(
-        import_module(f"{mlir.SUPPLIER}.extras.fx_decomp_util").get_decomposition_table()
-    )
-    aten = torch.ops.aten
-    # torch-mlir has coefficients of some in f32, and does not know others.
-    table.update(get_decompositions([aten.gelu, aten.logaddexp]))
-    table[aten.erfc.default] = _erfc
-    table[aten.hypot.default] = _hypot
-    table |= {aten.fmod.Tensor: _fmod, aten.fmod.Scalar: _fmod}
     with catch_warnings():
         simplefilter("ignore")
-        return exported.run_decompositions(table)
-
-
-def _erfc(x: Any) -> Any:
-    torch: Any = import_module("torch")
-
-    return 1 - torch.erf(x)
-
-
-def _hypot(x: Any, y: Any) -> Any:
-    torch: Any = import_module("torch")
-
-    return torch.sqrt(x * x + y * y)
-
-
-def _fmod(x: Any, y: Any) -> Any:
-    torch: Any = import_module("torch")
-
-    return x - torch.trunc(x / y) * y
-
-
-def _graph_in_linalg(graph: Any, context: Any, place: SourcePlace | None) -> Any:
-    importer = import_module(f"{mlir.SUPPLIER}.extras.fx_importer").FxImporter(context=context)
-    try:
-        importer.import_stateless_graph(graph)
-    except Exception as error:
-        refuse(f"torch-mlir cannot read the graph: {first_line(error)}", place)
-    to_linalg(importer.module, place)
-    return lowered(importer.module)
+        return exported.run_decompositions(decomposition_table())
 
 
 def _wish(spec_of: Mapping[str, Any], node: Any) -> str:

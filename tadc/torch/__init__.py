@@ -12,14 +12,16 @@ PyTorch is imported when a function is wrapped.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tadc.api.function import Function
 from tadc.caller.boundary import checked_function, public, usage
 from tadc.frontend.packages import install_command
 
 if TYPE_CHECKING:
+    from tadc.importing.part_plans import LeftOperation
     from tadc.torch.torch_functions import TorchFunction
 
 
@@ -46,7 +48,24 @@ def wrap(f: Function) -> TorchFunction:
     return TorchFunction(f)
 
 
+def backend(module: Any, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """The backend of `torch.compile(model, backend="tadc")`, which is `backend=tadc.torch.backend`, too.
+
+    Programs compute what the language can say of a graph, with gradients of their own, and PyTorch the rest.
+    """
+    from tadc.torch.compile_backend import compiled_graph
+
+    return compiled_graph(module, example_inputs)
+
+
+def left_operations() -> tuple[LeftOperation, ...]:
+    """What the backend left to PyTorch in this process: names, reasons, lines of the user's source."""
+    from tadc.torch.compile_backend import LEFT
+
+    return tuple(dict.fromkeys(LEFT))
+
+
 #: What the property of functions calls.
 made = wrap
 
-__all__ = ["wrap"]
+__all__ = ["backend", "left_operations", "wrap"]
