@@ -288,7 +288,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_047,
-    "tadc": 41_771,
+    "tadc": 42_324,
     "tadc/apps": 13_542,
 }
 
