@@ -209,6 +209,19 @@ def test_a_block_is_a_program_of_the_language() -> None:
     )
 
 
+def test_slices_are_all_of_dimensions_that_no_block_divides() -> None:
+    """A place less in these would have blocks copied: slices of rows are read where they are."""
+    g = tadc.vjp(
+        tadc.function("u: f64[N, M]; v[i: N, j: M] = if {i >= 1 and j >= 1} then (u[i, j]**2) else (0)")
+    )
+    block = g.block(i=4)
+    assert "u: f64[u_size, M]" in str(block)
+    u, dv = np.random.default_rng(9).uniform(size=(2, 10, 7))
+    np.testing.assert_array_equal(block(u, dv), g(u, dv))
+    boxes = g.block(i=1).boxes(N=10, M=7)
+    assert [0 in [s.stop - s.start for s in box["u"]] for box in boxes] == [True] + [False] * 9
+
+
 def test_parts_have_the_same_bits_whoever_joins_them() -> None:
     """What is joined while blocks come has the bits of the same tree over all of them."""
     from tadc.apps.blocks.joining import JOIN, Joined, tree

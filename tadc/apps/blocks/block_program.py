@@ -297,25 +297,30 @@ class _Divider:
 
     def _slices_read(self, tensor: Argument | Definition, whole: frozenset[int] = frozenset()) -> Slices:
         """The slices that those read which were looked at before."""
-        several = sum(self._is_sliced(tensor, d, whole) for d in range(len(tensor.shape))) > 1
+        hulls = {d: self._hull(tensor.name, d) for d in range(len(tensor.shape))}
+        sliced = {d: hull for d, hull in hulls.items() if hull and self._is_sliced(tensor, d, hull, whole)}
+        # Of the others only whether anything is read depends on the block: a box is empty in one dimension,
+        # and slices that are all of the inner dimensions are read where they are, without a copy.
+        sliced = {d: hull for d, hull in sliced.items() if hull.moves_with(self.own)} or sliced
         slices: list[Slice | None] = []
         for d in range(len(tensor.shape)):
-            hull = self._hull(tensor.name, d)
-            if hull is None or not self._is_sliced(tensor, d, whole):
+            hull = sliced.get(d)
+            if hull is None:
                 slices.append(None)
                 continue
             extent = as_form(tensor.shape[d])
             found = hull.interval(extent, self.known)
-            wish = f"{tensor.name}_{d}" if several else tensor.name
+            wish = f"{tensor.name}_{d}" if len(sliced) > 1 else tensor.name
             if found is not None:
                 slices.append(Slice(*found))
             else:
                 slices.append(self._tell(wish, hull, extent) if self.slicing == "told" else None)
         return tuple(slices)
 
-    def _is_sliced(self, tensor: Argument | Definition, dimension: int, whole: frozenset[int]) -> bool:
-        hull = self._hull(tensor.name, dimension)
-        if self.slicing == "results" or dimension in whole or hull is None or not hull.depends_on(self.own):
+    def _is_sliced(
+        self, tensor: Argument | Definition, dimension: int, hull: Hull, whole: frozenset[int]
+    ) -> bool:
+        if self.slicing == "results" or dimension in whole or not hull.depends_on(self.own):
             return False
         return not hull.is_all(as_form(tensor.shape[dimension]))
 

@@ -63,6 +63,11 @@ class Hull:
         """Whether a value of one of the sizes changes it."""
         return any(not form.variables.isdisjoint(names) for image in self.images for form in image.forms)
 
+    def moves_with(self, names: Collection[str]) -> bool:
+        """Whether a value of one of the sizes changes its first or its last place, where there is one."""
+        sides = (form for image in self.images for form in (*image.first, *image.last))
+        return any(not form.variables.isdisjoint(names) for form in sides)
+
     def interval(self, extent: Affine, known: Domain) -> tuple[Affine, Affine] | None:
         """The first place and the number of places, where the same forms tell them whatever the sizes are.
 
