@@ -2,9 +2,9 @@
 
 A third of so much data is a field at the start, a third its next step, a third the gradient, in stacks of
 NumPy's files, read and written by Dask's threads in a process that may have 2 GB of memory, where the machine
-has control groups with the system's cache of files. Before and after each run half of the same files are
-copied by as many threads; both begin with no file in memory, and end with all on the disk. Kernels are
-compiled before.
+has control groups with the system's cache of files. By turns an eighth of the blocks is computed, and these
+files are copied by as many threads, for a disk that others use too is now fast and now slow; each begins with
+no file in memory, and ends with all on the disk. Kernels are compiled before.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ import tadc
 da: Any = dask.array
 
 MEMORY = 2 << 30
-THREADS = 2
+THREADS, TURNS = 2, 8
 #: Planes of a chunk, and the sides of each: 64 MB.
 PLANES, SIDE = 16, 1024
 
@@ -118,13 +118,21 @@ def main(gigabytes: float) -> None:
 
 def _measure(folder: Path, chunks: int, table: Table) -> None:
     f = tadc.function(STENCIL)
-    rng = np.random.default_rng(0)
-    block = rng.uniform(-1, 1, (PLANES, SIDE, SIDE)).astype(np.float32)
-    start = da.concatenate([da.from_array(block, chunks=-1, name=f"start{n}") for n in range(chunks)])
-    da.to_npy_stack(folder / "u", start)
-    u, v = (lambda: da.from_npy_stack(folder / "u", None)), (lambda: da.from_npy_stack(folder / "v", None))
-    _run(folder, "value", chunks, ["u"], "v", lambda: f.dask(u()), table)
-    _run(folder, "gradient", chunks, ["u", "v"], "du", lambda: tadc.vjp(f).dask(u(), v()), table)
+    lengths = (PLANES,) * chunks, (SIDE,), (SIDE,)
+    start = da.random.default_rng(0).uniform(-1, 1, tuple(map(sum, lengths)), chunks=lengths)
+    da.to_npy_stack(folder / "u", start.astype(np.float32))
+
+    def stack(name: str) -> Any:
+        return da.map_blocks(
+            _loaded, folder / name, chunks=lengths, dtype=np.float32, meta=np.empty((0, 0, 0), np.float32)
+        )
+
+    _run(folder, "value", chunks, ["u"], "v", f.dask(stack("u")), table)
+    _run(folder, "gradient", chunks, ["u", "v"], "du", tadc.vjp(f).dask(stack("u"), stack("v")), table)
+
+
+def _loaded(folder: Path, block_id: tuple[int, ...]) -> Any:
+    return np.load(folder / f"{block_id[0]}.npy")
 
 
 def _run(
@@ -133,22 +141,25 @@ def _run(
     chunks: int,
     read: Sequence[str],
     written: str,
-    made: Callable[[], Any],
+    result: Any,
     table: Table,
 ) -> None:
-    """Compute to a stack of files, in between two copies of half as many files each."""
-    files = [f"{n}.npy" for n in range(chunks)]
-    half = chunks // 2
-    da.compute(made().blocks[0], made().blocks[half], made().blocks[-1])
-    copies = _copied(folder, read, files[:half])
-    peak = Peak()
-    _forget(folder)
-    began = time.perf_counter()
-    with peak.watched(), ProgressBar():
-        da.to_npy_stack(folder / written, made())
-        _sync(folder / written)
-    seconds = time.perf_counter() - began
-    copies += _copied(folder, read, files[half:])
+    """Compute to a stack of files, and copy as many files, by turns."""
+    (folder / written).mkdir()
+    da.compute(result.blocks[0], result.blocks[chunks // 2], result.blocks[-1])
+    peak, seconds, copies = Peak(), 0.0, 0.0
+    with peak.watched():
+        for turn in np.array_split(np.arange(chunks), min(TURNS, chunks)):
+            part = folder / f"{written}-part"
+            _forget(folder)
+            began = time.perf_counter()
+            with ProgressBar(dt=1):
+                da.to_npy_stack(part, result.blocks[turn[0] : turn[-1] + 1])
+            _sync(part)
+            seconds += time.perf_counter() - began
+            for n, number in enumerate(turn):
+                (part / f"{n}.npy").rename(folder / written / f"{number}.npy")
+            copies += _copied(folder, read, [f"{number}.npy" for number in turn])
     size = sum(_size(folder / each) for each in (*read, written))
     table.add_row(
         name,
