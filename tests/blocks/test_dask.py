@@ -18,7 +18,9 @@ from dask.diagnostics.progress import ProgressBar
 from scipy import sparse
 
 import tadc
+from tadc.apps.blocks import dask_arrays
 from tadc.apps.blocks.block_tasks import JoinParts
+from tadc.apps.blocks.mapped_files import mapped_file
 from tests.blocks.test_blocks import CASES, PRODUCT, SERIES, SLIDING, Case, several
 
 #: Dask's own types are of no use here.
@@ -284,6 +286,51 @@ def test_arrays_in_files(tmp_path: Any) -> None:
     np.testing.assert_array_equal(y, want)
 
 
+def test_mapped_files_are_neither_copied_nor_sent(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process maps the file; chunks are runs of it."""
+    monkeypatch.setattr(dask_arrays, "BLOCK_BYTES", 8 * 60)
+    x = np.memmap(tmp_path / "x", np.float64, "w+", offset=5000, shape=(100, 20))
+    x[:] = np.random.default_rng(7).uniform(size=x.shape)
+    f = tadc.function("x: f64[N, M]; y[i: N - 2, j] = x[i, j] - 2*x[i + 1, j] + x[i + 2, j]")
+    for part in (x, x[7:90], x[::2], x[:, 3:9]):
+        np.testing.assert_array_equal(computed(f.dask(part))[0], f(np.array(part)))
+    lazy = f.dask(x[7:90])
+    assert lazy.chunks[0][:2] == (3, 3)
+    assert lazy.numblocks == (27, 1)
+    x[50] += 1
+    np.testing.assert_array_equal(computed(lazy)[0], f(np.array(x[7:90])))
+    source = mapped_file(x[7:90])
+    assert len(pickle.dumps(source)) < 2000
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(source))[3:5], x[10:12])
+    assert mapped_file(x[::2]) is None
+
+
+@pytest.mark.parametrize("scheduler", ["threads", pytest.param("processes", marks=pytest.mark.sweep)])
+def test_blocks_are_written_into_arrays(tmp_path: Any, scheduler: str) -> None:
+    """In memory, where threads write themselves; in files that are mapped; sums of blocks too."""
+    f = tadc.value_and_vjp(tadc.function("x: f64[N]; y[i: N - 2] = x[i]*x[i + 2]; s = sum{i} (y[i])"))
+    x, w = np.random.default_rng(8).uniform(size=50), np.ones(48)
+    lazy = da.from_array(x, chunks=10)
+    want = f.block(i=10)(x, w, 2.0)
+    y, dx = np.zeros(48), np.memmap(tmp_path / "dx", np.float64, "w+", shape=60)[4:54]
+    with dask.config.set(scheduler=scheduler, num_workers=2):
+        found = f.dask(lazy, w, 2.0, chunks={"i": 10}, out={"y": y, "dx": dx})
+    assert found.y is y
+    assert found.dx is dx
+    for one, other in zip(want, found, strict=True):
+        np.testing.assert_array_equal(other, one)
+
+
+def test_blocks_are_not_written_where_others_read() -> None:
+    f = tadc.function("x: f64[N]; y[i: N] = if {i >= 1} then (x[i - 1]) else (x[i])")
+    x = np.arange(50.0)
+    for call in (lambda: f.block(i=10)(x, out=x), lambda: f.dask(x, chunks={"i": 10}, out=x[:])):
+        with pytest.raises(tadc.UsageError, match="memory of `x`"):
+            call()
+    with pytest.raises(tadc.UsageError, match="shape"):
+        f.dask(x, out=np.zeros(49))
+
+
 def test_arrays_of_zarr(tmp_path: Any) -> None:
     """Read in their chunks, and written in those of blocks; `f.block` reads and writes them too."""
     zarr = pytest.importorskip("zarr")
@@ -298,6 +345,9 @@ def test_arrays_of_zarr(tmp_path: Any) -> None:
     y = zarr.create_array(str(tmp_path / "y"), shape=(998,), chunks=(100,), dtype="f8")
     with dask.config.set({"array.chunk-size": 800}):  # else Dask joins chunks that are so small
         da.to_zarr(lazy, y)
+    np.testing.assert_array_equal(y[:], want)
+    y[:] = 0
+    assert f.dask(x, [1, 0, -1], out=y) is y
     np.testing.assert_array_equal(y[:], want)
     y[:] = 0
     assert f.block(i=100)(x, [1, 0, -1], out=y) is y

@@ -16,6 +16,7 @@ box_pictures     pictures of boxes
 joining          parts of sums that are divided
 block_lengths    which indices are divided, and how long blocks are
 block_tasks      what tasks do, wherever they run: a block, a piece of a chunk, a join of two parts
+mapped_files     arrays in files, which each process maps
 chunked_tensors  tensors in chunks, and which of these have the places of a box
 inner_parts      which places of a block read one chunk of each argument
 block_calls      calls: arguments that are read in slices, sparse arrays, sizes

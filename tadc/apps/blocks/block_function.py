@@ -49,7 +49,7 @@ from tadc.toolkit.running import (
 _UNPROVEN = {"TAD0302", "TAD0312", "TAD0318"}
 
 #: Blocks have about so many bytes of arguments and results where no length is given.
-_BYTES = 32 << 20
+BLOCK_BYTES = 32 << 20
 
 
 class BlockFunction:
@@ -209,29 +209,42 @@ class BlockFunction:
         sizes = call.sizes
         if any(axis.extent(sizes) == 0 for axis in self.axes):
             return self.whole(*args, out=out, **kwargs)
-        stored = self._results(out, sizes)
+        stored = arrays_for_results(self.whole, out, sizes)
+        require_apart(stored, call.arrays)
         arrays = {**call.arrays, **{copy: call.arrays[name] for copy, name in self.copies.items()}}
         plan = self._plan({**call.index_arrays, **sizes}, self.lengths)
         for f, stage in zip(self.functions, plan.stages, strict=True):
             arrays |= _computed(str(f), stage, arrays, stored)
         return call.results([stored[name] for name in self.whole.outputs])
 
-    def _results(self, out: Any, sizes: Mapping[str, int]) -> dict[str, Any]:
-        """Where results are written to."""
-        outputs = self.whole.program.outputs
-        given: dict[str, Any] = {}
-        if isinstance(out, Mapping):
-            given = dict(cast("Mapping[str, Any]", out))
-        elif out is not None:
-            several = cast("Sequence[Any]", out) if isinstance(out, tuple | list) else [out]
-            given = dict(zip(self.whole.outputs, several, strict=False))
-        found: dict[str, Any] = {}
-        for d in outputs:
-            shape = shape_at(d.shape, sizes)
-            found[d.name] = given[d.name] if d.name in given else np.empty(shape, numpy_type(d.type))
-            if tuple(found[d.name].shape) != shape:
-                raise usage(f"`out` for `{d.name}` has the shape {found[d.name].shape}, not {shape}")
-        return found
+
+def arrays_for_results(f: Function, out: Any, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Where results are written to: of those that `out` has none for new arrays. Raises UsageError."""
+    given: dict[str, Any] = {}
+    if isinstance(out, Mapping):
+        given = dict(cast("Mapping[str, Any]", out))
+    elif out is not None:
+        several = cast("Sequence[Any]", out) if isinstance(out, tuple | list) else [out]
+        given = dict(zip(f.outputs, several, strict=False))
+    found: dict[str, Any] = {}
+    for d in f.program.outputs:
+        shape = shape_at(d.shape, sizes)
+        found[d.name] = given[d.name] if d.name in given else np.empty(shape, numpy_type(d.type))
+        if tuple(found[d.name].shape) != shape:
+            raise usage(f"`out` for `{d.name}` has the shape {found[d.name].shape}, not {shape}")
+    return found
+
+
+def require_apart(there: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Raise UsageError where a result is written to memory of an argument, which other blocks still read."""
+    for result, array in there.items():
+        for name, value in arrays.items():
+            both = issubclass(type(array), np.ndarray) and issubclass(type(value), np.ndarray)
+            if both and np.may_share_memory(array, value):
+                raise usage(
+                    f"`out` for `{result}` is memory of `{name}`, which later blocks still read",
+                    f"give another array: `out=np.empty({array.shape}, np.{array.dtype})`",
+                )
 
 
 class FunctionInBlocks:
@@ -283,7 +296,7 @@ class FunctionInBlocks:
         program = self.whole.program
         along = [t for t in (*program.arguments, *program.definitions) if t.name in axis.dims]
         total = sum(int(np.prod(shape_at(t.shape, sizes))) * bytes_of_type(t.type) for t in along)
-        return max(1, min(extent, _BYTES * extent // max(1, total)))
+        return max(1, min(extent, BLOCK_BYTES * extent // max(1, total)))
 
 
 def _computed(
@@ -304,7 +317,7 @@ def _computed(
         given |= {name: b.filled(cut(found[b.of], b.box)) for name, b in task.before.items()}
         written = {n: box for n, box in task.writes.items() if stage.is_written(n, cell)}
         there = {
-            d.name: _place(found[d.name], written[d.name], np.dtype(numpy_type(d.type)))
+            d.name: place_in_memory(found[d.name], written[d.name], np.dtype(numpy_type(d.type)))
             for d in stage.stage.program.outputs
             if d.name in written and stage.part(d.name) is None
         }
@@ -321,7 +334,7 @@ def _computed(
     return found
 
 
-def _place(array: Any, box: Box, dtype: np.dtype[Any]) -> Array | None:
+def place_in_memory(array: Any, box: Box, dtype: np.dtype[Any]) -> Array | None:
     """Where a block is written in place; None for what is no array in memory of its type."""
     if not issubclass(type(array), np.ndarray) or array.dtype != dtype:
         return None

@@ -27,7 +27,7 @@ from tadc.apps.blocks.chunked_tensors import Chunks, Key, part_at
 from tadc.apps.blocks.inner_parts import parts_of
 from tadc.apps.blocks.joining import tree
 from tadc.toolkit.reporting import VERSION
-from tadc.toolkit.running import numpy_type
+from tadc.toolkit.running import Array, numpy_type
 
 Tasks = dict[Key, Any]
 
@@ -39,7 +39,8 @@ _WHOLE = 1 << 20
 class StageGraph:
     """The tasks of a stage: `tasks` those of blocks, and of each result those that make its chunks.
 
-    Keys of blocks have the name of the stage, or of its result where that is one, not joined.
+    Keys of blocks have the name of the stage, or of its result where that is one, not joined. Results that
+    are not are written `into` arrays of this process, where there are such.
     """
 
     name: str
@@ -47,6 +48,7 @@ class StageGraph:
     plan: StagePlan
     tensors: Mapping[str, Chunks]
     token: str
+    into: Mapping[str, Array] = field(default_factory=dict[str, Array])
     tasks: Tasks = field(default_factory=Tasks)
     results: dict[str, Tasks] = field(default_factory=dict[str, Tasks])
     chunks: dict[str, Chunks] = field(default_factory=dict[str, Chunks])
@@ -125,7 +127,12 @@ class StageGraph:
             inside = (_inside(part.reads, task.reads), _inside(part.writes, task.writes))
             made.append(PartOfBlock(part.sizes, lengths, *(inside if len(parts) > 1 else ())))
         results = {name: (tuple(map(len, box)), self.chunks[name].dtype) for name, box in task.writes.items()}
-        return ComputeBlock(self.text, VERSION, layouts, results, made, task.arrays, task.before)
+        into = {
+            name: self.into[name][*(slice(p.start, p.stop) for p in box), ...]
+            for name, box in task.writes.items()
+            if name in self.into and self.plan.is_written(name, task.cell)
+        }
+        return ComputeBlock(self.text, VERSION, layouts, results, made, task.arrays, task.before, into)
 
     def _chunk(self, name: str, task: BlockTask) -> Key:
         """The key of the chunk that a block writes; beyond the last one along a dimension it is that."""

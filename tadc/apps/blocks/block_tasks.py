@@ -172,7 +172,8 @@ class ComputeBlock(CarriedTask):
     """A task that computes the results of a block: one array, or several in a tuple.
 
     `results` has their shapes and types, `parts` those parts of the block that are computed one by one;
-    `arrays` and `before` are as those of a block's plan.
+    `arrays` and `before` are as those of a block's plan. `into` are arrays of this process that results are
+    written to.
     """
 
     text: str
@@ -182,13 +183,16 @@ class ComputeBlock(CarriedTask):
     parts: Sequence[PartOfBlock]
     arrays: Mapping[str, Relation]
     before: Mapping[str, StepsOfOthers]
+    into: Mapping[str, Array] = field(default_factory=dict[str, Array])
 
     def __call__(self, *chunks: Sequence[Any]) -> Any:
         """The results, of the chunks of each argument."""
         try:
             found = [
-                new_array(shape, dtype, prod(shape) * dtype.itemsize)
-                for shape, dtype in self.results.values()
+                self.into[name]
+                if name in self.into
+                else new_array(shape, dtype, prod(shape) * dtype.itemsize)
+                for name, (shape, dtype) in self.results.items()
             ]
             with sharing_threads():
                 for part in self.parts:

@@ -21,6 +21,7 @@ class MissingTadc:
         return eval, (self.sent["READ"], {"SENT": self.sent})
     def __call__(self, *chunks):
         raise RuntimeError(self.sent["MESSAGE"])
+    __getitem__ = __call__
 def unpack(sent):
     try:
         from tadc.apps.blocks.carried_tasks import unpack
@@ -42,7 +43,7 @@ _MESSAGE = (
 
 
 class CarriedTask:
-    """A task, whose fields are its state."""
+    """A task, or what one reads, whose fields are its state."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         task = pickle.dumps((type(self), vars(self)))

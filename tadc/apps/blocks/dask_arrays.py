@@ -6,25 +6,34 @@ parts is joined by tasks of the same tree as `f.block` has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import isnan, prod
 from typing import Any, cast
 
 import dask.array
+import dask.base
+import dask.config
 import numpy as np
+from dask import local, threaded
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+from dask.utils import parse_bytes
 
 from tadc.apps.blocks.axes import BlockAxis, axis_of, of_stored, outer_reductions
 from tadc.apps.blocks.block_calls import SLICED, read, type_problem
 from tadc.apps.blocks.block_function import (
+    BLOCK_BYTES,
     FunctionInBlocks,
+    arrays_for_results,
     index_arrays_of,
+    place_in_memory,
+    require_apart,
 )
 from tadc.apps.blocks.block_graph import Chunks, StageGraph
 from tadc.apps.blocks.block_lengths import checked_lengths, completed
 from tadc.apps.blocks.block_plan import BlockPlan, Length
 from tadc.apps.blocks.followed_chunks import followed
+from tadc.apps.blocks.mapped_files import mapped_file
 from tadc.toolkit.language import Program
 from tadc.toolkit.reporting import (
     VERSION,
@@ -34,10 +43,12 @@ from tadc.toolkit.reporting import (
     public,
     warn_of,
 )
-from tadc.toolkit.running import Door, Function, Parameter, result_type, typed_text
+from tadc.toolkit.running import Door, Function, Parameter, numpy_type, result_type, typed_text
 
 #: Dask's own types are of no use here.
 da: Any = dask.array
+base: Any = dask.base
+config: Any = dask.config
 
 #: Nobody is warned of chunks with fewer bytes.
 LEAST_WARNED = 1 << 20
@@ -65,16 +76,20 @@ class DaskFunction:
         return f"<tadc.dask.DaskFunction {typed_text(self._f)}>"
 
     @public
-    def __call__(self, /, *args: Any, chunks: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
+    def __call__(
+        self, /, *args: Any, chunks: Mapping[str, Any] | None = None, out: Any = None, **kwargs: Any
+    ) -> Any:
         """f's results, one Dask array or a named tuple of them.
 
         `chunks` has how many places blocks have along indices of f's results, or of sums, as `f.block`
         takes them: one number, or that of each block. Without it, blocks are as the chunks of arguments
-        along all such indices. Raises ArgumentError and CompileError as a call of f and as `f.block`.
+        along all such indices. `out` has arrays, in memory or in files, as `f.block` takes them: then results
+        are computed at once, each block is written there, and these arrays are returned. Raises ArgumentError
+        and CompileError as a call of f and as `f.block`.
         """
         f = self._f
         if f.is_open:
-            return f.at_call(args, kwargs).dask(*args, chunks=chunks, **kwargs)
+            return f.at_call(args, kwargs).dask(*args, chunks=chunks, out=out, **kwargs)
         call = read(f, args, kwargs, LAZY)
         arrays, sizes = call.arrays, call.sizes
         checked_mapping(chunks, "chunks", 'chunks={"i": 1000}')
@@ -93,7 +108,15 @@ class DaskFunction:
             plan = division.plan(sizes, lengths)
         lazy = {n: a for n, a in arrays.items() if call.given[n] is a}
         warn_of(list(_one_chunk(division.axes, plan, lazy)))
-        found = _graph(division, plan, arrays)
+        if out is None:
+            found = _graph(division, plan, arrays, {})
+        else:
+            there = arrays_for_results(f, out, sizes)
+            require_apart(there, call.given)
+            in_threads = _in_threads(list(arrays.values()))
+            into = _in_place(plan, there) if in_threads else {}
+            _store(_graph(division, plan, arrays, into), there, into, in_threads)
+            found = list(there.values())
         return found[0] if len(found) == 1 else result_type(f.outputs)(*found)
 
     def _divided(self, names: tuple[str, ...]) -> FunctionInBlocks:
@@ -172,8 +195,7 @@ class LazyArrays(Door):
         found = SLICED.array(parameter, value)
         if isinstance(found, Diagnostic):
             return found
-        # What is in a file has chunks as there, or of as many bytes as Dask likes.
-        return da.from_array(found, chunks=-1 if type(found) is np.ndarray else "auto")
+        return da.from_array(found, chunks=-1) if type(found) is np.ndarray else _in_file(found)
 
     def type_problem(self, parameter: Parameter, array: Any, value: Any) -> Diagnostic | None:
         """See Door."""
@@ -196,6 +218,22 @@ def _chunk_problem(name: str, value: Any) -> Diagnostic | None:
         message = f"the lengths of the chunks of `{name}` are unknown"
         return Diagnostic("TAD0503", message, helps=[f"have them computed: `{name}.compute_chunk_sizes()`"])
     return None
+
+
+def _in_file(value: Any) -> Any:
+    """An argument in a file, in chunks of that, or where it has none in runs of neighbours."""
+    meta: Any = np.empty((0,) * len(value.shape), value.dtype)
+    source = mapped_file(value) or value
+    if getattr(source, "chunks", None):
+        limit = min(BLOCK_BYTES, parse_bytes(config.get("array.chunk-size")))
+        with config.set({"array.chunk-size": limit}):
+            return da.from_array(source, meta=meta)
+    lengths: list[int] = []
+    left = BLOCK_BYTES // value.dtype.itemsize
+    for size in reversed(value.shape):
+        lengths.insert(0, max(1, min(size, left)))
+        left //= lengths[0]
+    return da.from_array(source, chunks=tuple(lengths), meta=meta)
 
 
 def _indices(program: Program) -> Iterator[str]:
@@ -236,8 +274,40 @@ def _one_chunk(axes: Sequence[BlockAxis], plan: BlockPlan, arrays: Mapping[str, 
             yield Diagnostic("TAD1003", message, notes=[cost], helps=helps, severity="warning")
 
 
-def _graph(division: FunctionInBlocks, plan: BlockPlan, arrays: Mapping[str, Any]) -> list[Any]:
-    """f's results as Dask arrays."""
+def _in_threads(arrays: Sequence[Any]) -> bool:
+    """Whether it is threads of this process that compute what is made of these arrays."""
+    ours: list[Any] = [None, cast("Any", threaded).get, cast("Any", local).get_sync]
+    return base.get_scheduler(collections=arrays) in ours
+
+
+def _in_place(plan: BlockPlan, there: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of arrays for results that blocks can write to: in memory, and not joined."""
+    types = {d.name: d.type for stage in plan.stages for d in stage.stage.program.outputs}
+    joined = {part.name for stage in plan.stages for part in stage.stage.parts}
+    return {
+        name: array
+        for name, array in there.items()
+        if name not in joined and place_in_memory(array, (), np.dtype(numpy_type(types[name]))) is not None
+    }
+
+
+def _store(found: Sequence[Any], there: Mapping[str, Any], in_place: Collection[str], locks: bool) -> None:
+    """Compute results into arrays; chunks of those in place are views of these."""
+    computed = base.persist(*found) if in_place else found
+    for result, (name, array) in zip(computed, there.items(), strict=True):
+        file = mapped_file(array)
+        if name in in_place:
+            continue
+        if file is None and isinstance(array, np.ndarray) and not locks:
+            array[...] = result.compute()  # other processes would write to copies
+        else:
+            da.store(result, file or array, lock=file is None)
+
+
+def _graph(
+    division: FunctionInBlocks, plan: BlockPlan, arrays: Mapping[str, Any], into: Mapping[str, Any]
+) -> list[Any]:
+    """f's results as Dask arrays, whose tasks write `into` some arrays."""
     names = {n: a.name for n, a in arrays.items()}
     axes = [axis.name for axis in division.axes]
     places = [stage.places for stage in plan.stages]
@@ -246,7 +316,7 @@ def _graph(division: FunctionInBlocks, plan: BlockPlan, arrays: Mapping[str, Any
     tensors = {n: Chunks(a.name, a.chunks, a.dtype) for n, a in arrays.items()}
     made: dict[str, Any] = dict(arrays)
     for n, part in enumerate(plan.stages):
-        stage = StageGraph(f"blocks{n}-{token}", str(division.functions[n]), part, tensors, token)
+        stage = StageGraph(f"blocks{n}-{token}", str(division.functions[n]), part, tensors, token, into)
         below = [made[a.name] for a in part.stage.program.arguments]
         tensors |= stage.chunks
         made |= _layered(stage, below)
