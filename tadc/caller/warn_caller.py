@@ -11,9 +11,12 @@ from tadc.frontend.diagnostics import CompileWarning, Diagnostic
 
 
 def nearest_caller() -> tuple[FrameType, int]:
-    """The nearest frame outside of the package, and its level from 1, that of the function which asks."""
+    """The nearest frame outside of the package, and its level from 1, that of the function which asks.
+
+    It is none of JAX either, which calls the package while it compiles.
+    """
     frame, level = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back and f"{frame.f_globals.get('__name__')}.".startswith("tadc."):
+    while frame.f_back and f"{frame.f_globals.get('__name__')}.".startswith(("tadc.", "jax.")):
         frame, level = frame.f_back, level + 1
     return frame, level
 

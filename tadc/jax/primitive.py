@@ -25,6 +25,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from tadc.caller.boundary import UsageError, usage
 from tadc.jax.derived import Derived, DerivedPart
+from tadc.jax.gather_warnings import warn_of_undivided
 from tadc.jax.traced_shapes import is_known
 from tadc.jax.xla_kernels import KERNELS, TARGET
 
@@ -131,11 +132,16 @@ def _batch(values: Sequence[Any], axes: Sequence[Any], *, derived: Derived) -> t
 
 def _lower(context: Any, *operands: Any, derived: Derived) -> Any:
     shapes = tuple(tuple(aval.shape) for aval in context.avals_in)
-    if _is_divided(context.module_context) and operands and is_known(shapes):
-        from tadc.jax.partitioning import Partitioning
+    if _is_divided(context.module_context) and operands:
+        why = _undivided(context.module_context)
+        if not why and is_known(shapes):
+            from tadc.jax.partitioning import Partitioning
 
-        divided = mlir.lower_fun(Partitioning(derived, call, shapes), multiple_results=True)
-        return divided(context, *operands)
+            divided = mlir.lower_fun(Partitioning(derived, call, shapes), multiple_results=True)
+            return divided(context, *operands)
+        if why and not derived.gathered:
+            derived.gathered.update((name, 0) for name in derived.function.inputs)
+            warn_of_undivided(derived.function.program, context.module_context.axis_context.num_devices, why)
     sizes = derived.shapes.in_question(shapes)
     function = derived.function if sizes is None else derived.function.at(sizes)
     key, text = KERNELS.ready(function)
@@ -156,9 +162,16 @@ def _is_divided(module: Any) -> bool:
         getattr(where, "device_assignment", None) is not None
         and where.num_devices > 1
         and getattr(where, "abstract_mesh", None) is not None
-        and bool(getattr(jax.config, "jax_use_shardy_partitioner", False))
-        and not getattr(module.lowering_parameters, "for_export", False)
     )
+
+
+def _undivided(module: Any) -> str:
+    """Why each of several devices computes all of a call; nothing where JAX lets us divide it."""
+    if getattr(module.lowering_parameters, "for_export", False):
+        return "programs of `jax.export` do not tell their devices"
+    if not getattr(jax.config, "jax_use_shardy_partitioner", False):
+        return f"JAX {jax.__version__} does not divide by Shardy, as 0.7 and newer do"
+    return ""
 
 
 def _is_left_out(derived: Derived, results: Sequence[Any]) -> bool:

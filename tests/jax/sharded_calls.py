@@ -18,6 +18,7 @@ import tadc
 from tadc.jax import GatheredWarning
 from tadc.jax.xla_kernels import KERNELS
 
+SHARDY = bool(getattr(jax.config, "jax_use_shardy_partitioner", False))
 COLLECTIVE = re.compile(r"\b(all-gather|all-reduce|all-to-all|collective-permute)(?=\()")
 
 F = Callable[..., Any]
@@ -307,6 +308,25 @@ def indices() -> None:
     np.testing.assert_allclose(slope, jax.grad(lambda x: jnp.sin(x[s] ** 2).sum())(x), 1e-12)
 
 
+def undivided() -> None:
+    """Of exported programs, and in versions of JAX without Shardy: each device computes all, said once."""
+    f = tadc.function("x: f64[N]; y[i: N] = if {i >= 1} then (x[i - 1]) else (0)").jax
+    x, rows = jnp.arange(8.0), NamedSharding(devices(4), P("a"))
+    with warnings.catch_warnings(record=True, action="always") as seen:
+        for n in (8, 12):
+            exported = tadc.jax.export(jax.jit(f, in_shardings=rows, out_shardings=rows))
+            exported(jax.ShapeDtypeStruct((n,), x.dtype))
+    (warning,) = seen
+    assert isinstance(warning.message, GatheredWarning)
+    assert warning.filename == __file__
+    assert "each of 4 devices computes all of `y`" in warning.message.diagnostic.message
+    if not SHARDY:
+        with warnings.catch_warnings(record=True, action="always") as seen:
+            y = jax.jit(tadc.function("x: f64[N]; y[i] = 2*x[i]").jax)(jax.device_put(x, rows))
+        assert "does not divide by Shardy" in str(next(w.message for w in seen))
+        np.testing.assert_array_equal(y, 2 * x)
+
+
 GROUPS: dict[str, Callable[[], None]] = {
     f.__name__: f
     for f in (
@@ -322,6 +342,7 @@ GROUPS: dict[str, Callable[[], None]] = {
         fixed_order,
         gathered,
         indices,
+        undivided,
     )
 }
 

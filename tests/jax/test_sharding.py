@@ -7,18 +7,14 @@ import socket
 import subprocess
 import sys
 
-import jax
 import pytest
 
-from tests.jax.sharded_calls import GROUPS
+from tests.jax.sharded_calls import GROUPS, SHARDY
 
-pytestmark = [
-    pytest.mark.as_shipped,
-    pytest.mark.skipif(
-        not getattr(jax.config, "jax_use_shardy_partitioner", False),
-        reason="this JAX does not divide by Shardy, so that arguments are gathered",
-    ),
-]
+pytestmark = pytest.mark.as_shipped
+needs_shardy = pytest.mark.skipif(
+    not SHARDY, reason="this JAX does not divide by Shardy, so that arguments are gathered"
+)
 
 
 def environment(devices: int) -> dict[str, str]:
@@ -27,13 +23,16 @@ def environment(devices: int) -> dict[str, str]:
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    "group", [g if g == "undivided" else pytest.param(g, marks=needs_shardy) for g in GROUPS]
+)
 def test_calls_on_devices(group: str) -> None:
     command = [sys.executable, "-m", "tests.jax.sharded_calls", group]
     done = subprocess.run(command, env=environment(8), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@needs_shardy
 def test_two_processes() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
