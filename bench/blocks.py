@@ -1,20 +1,26 @@
 """`python -m bench blocks`: programs in blocks against single calls, and against halos by hand.
 
 Of each program: one call on all arrays; `f.block`, one block after the other; `f.dask` with threads and with
-two processes; and where one would write that, `dask.array.map_overlap` with NumPy. Wall time, the least of
-several, two cores; a block has 16 MB of the largest argument. Processes have their chunks before, and keep
-their results. Bytes are those that blocks read beside their own.
+two processes; and where one would write that, `dask.array.map_overlap` with NumPy, and xarray on Dask's
+threads, if that is installed. `out` are blocks of `f.dask` that are written into an array. Wall time, the
+least of several by turns, two cores; a block has 16 MB of the largest argument, and there are at least four.
+Processes have their chunks before, and keep their results. Bytes are those that blocks read beside their own.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import dask.array
+import dask.config
 import numpy as np
 from distributed import Client, LocalCluster, wait
 from numpy.typing import NDArray
@@ -23,6 +29,7 @@ from rich.table import Table
 
 import tadc
 from bench import large_blocks, partitions
+from bench.labelled_blocks import attention, kernel_sum, mttkrp, plate
 
 #: Dask's own types are of no use here.
 da: Any = dask.array
@@ -30,7 +37,9 @@ da: Any = dask.array
 ROUNDS = 5
 #: So many seconds after nobody holds a result a cluster has forgotten it, and computes it anew.
 FORGOTTEN = 0.5
-BLOCK = 16 << 20
+BLOCK, LEAST = 16 << 20, 4
+
+COLUMNS = ("whole", "f.block", "threads", "out", "2 processes", "by hand", "xarray")
 
 Array = NDArray[Any]
 ByHand = Callable[[Mapping[str, Any]], Any]
@@ -85,7 +94,9 @@ class Divided:
     sizes: Mapping[str, int]
     gradient: bool = False
     by_hand: ByHand | None = None
-    arrays: dict[str, Array] = field(default_factory=dict[str, Array])
+    #: The same with xarray, and the names of dimensions there.
+    labelled: ByHand | None = None
+    dims: str = ""
 
 
 def heat(u: Array) -> Array:
@@ -104,15 +115,39 @@ def overlapped(arrays: Mapping[str, Any]) -> Any:
 
 
 CASES = [
-    Divided("2-D stencil", STENCIL_2D, "i", {"N": 8192, "M": 8192}, by_hand=overlapped),
+    Divided(
+        "2-D stencil",
+        STENCIL_2D,
+        "i",
+        {"N": 8192, "M": 8192},
+        by_hand=overlapped,
+        labelled=plate,
+        dims="u:ij",
+    ),
     Divided("2-D stencil, gradient", STENCIL_2D, "u_0", {"N": 8192, "M": 8192}, True),
     Divided("3-D stencil", STENCIL_3D, "i", {"N": 400, "M": 400, "K": 400}),
     Divided("conv2d 3 x 3", CONV, "b", {"B": 32, "C": 16, "D": 16, "N": 130, "M": 130}),
     Divided("conv2d 3 x 3, gradients", CONV, "b", {"B": 32, "C": 16, "D": 16, "N": 130, "M": 130}, True),
-    Divided("attention", ATTENTION, "h", {"H": 16, "N": 1024, "D": 64}),
-    Divided("kernel sum", KERNEL_SUM, "i", {"N": 40_000, "M": 10_000}),
+    Divided(
+        "attention",
+        ATTENTION,
+        "h",
+        {"H": 16, "N": 1024, "D": 64},
+        labelled=attention,
+        dims="q:hid k:hid v:hid",
+    ),
+    Divided(
+        "kernel sum", KERNEL_SUM, "i", {"N": 40_000, "M": 10_000}, labelled=kernel_sum, dims="x:id y:jd b:j"
+    ),
     Divided("graph network", GRAPH, "n", {"N": 100_000, "E": 400_000, "F": 32}),
-    Divided("MTTKRP", MTTKRP, "i", {"N": 400, "M": 300, "K": 300, "R": 16}),
+    Divided(
+        "MTTKRP",
+        MTTKRP,
+        "i",
+        {"N": 400, "M": 300, "K": 300, "R": 16},
+        labelled=mttkrp,
+        dims="t:ijk b:jr c:kr",
+    ),
 ]
 
 
@@ -132,14 +167,15 @@ def main(words: Sequence[str]) -> None:
     if options.scaling:
         _print_scaling()
         return
-    table = Table("program", "blocks", "whole", "f.block", "threads", "2 processes", "by hand", "moved")
+    table = Table("program", "blocks", *COLUMNS, "moved")
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         for case in CASES:
             table.add_row(*_row(case, client))
-    Console(width=120).print(table)
+    Console(width=140).print(table)
+    print(f"load {os.getloadavg()[0]:.1f}")
 
 
 def _row(case: Divided, client: Client) -> list[str]:
@@ -148,29 +184,52 @@ def _row(case: Divided, client: Client) -> list[str]:
     arrays = _arrays(f, case.sizes)
     largest = max(array.nbytes for array in arrays.values())
     extent = f.block(**{case.index: 1}).plan(**case.sizes).stages[0].places[0]
-    length = max(1, len(extent) * BLOCK // largest)
+    length = max(1, min(len(extent) * BLOCK // largest, -(-len(extent) // LEAST)))
     block = f.block(**{case.index: length})
     traffic = block.traffic(workers=2, **case.sizes)
-    chunked = f.dask(**arrays, chunks={case.index: length})
-    results = chunked if isinstance(chunked, tuple) else (chunked,)
-    there = {
-        n: client.persist(da.from_array(a, chunks=_chunks(f, block, n, length))) for n, a in arrays.items()
+    chunks = {n: _chunks(f, block, n, length) for n in arrays}
+    there = {n: da.from_array(a, chunks=chunks[n]) for n, a in arrays.items()}
+    results = _several(f.dask(**there, chunks={case.index: length}))
+    out = {n: np.empty(result.shape, result.dtype) for n, result in zip(f.outputs, results, strict=True)}
+    sent = {n: client.persist(array) for n, array in there.items()}
+    wait(list(sent.values()))
+    held = _several(f.dask(**sent, chunks={case.index: length}))
+    runs: dict[str, Callable[[], Any]] = {
+        "whole": lambda: f(**arrays),
+        "f.block": lambda: block(**arrays),
+        "threads": lambda: da.compute(*results, scheduler="threads"),
+        "out": lambda: _written(f, there, {case.index: length}, out),
+        "2 processes": lambda: wait(client.persist(list(held))),
     }
-    wait(list(there.values()))
-    made_there = f.dask(**there, chunks={case.index: length})
-    held = made_there if isinstance(made_there, tuple) else (made_there,)
-    runs: list[Callable[[], Any] | None] = [
-        lambda: f(**arrays),
-        lambda: block(**arrays),
-        lambda: da.compute(*results, scheduler="threads"),
-        lambda: wait(client.persist(list(held))),
-        None,
-    ]
     if case.by_hand is not None:
-        made = case.by_hand({n: da.from_array(a, chunks=(length, -1)) for n, a in arrays.items()})
-        runs[-1] = lambda: made.compute(scheduler="threads")
-    times = ["" if run is None else f"{_least(run):.0f} ms" for run in runs]
-    return [case.name, str(traffic.stages[0].blocks), *times, f"{traffic.moved >> 10:,} KiB"]
+        by_hand = case.by_hand(there)
+        runs["by hand"] = lambda: by_hand.compute(scheduler="threads")
+    if case.labelled is not None and find_spec("xarray"):
+        labelled = case.labelled(_labelled(there, case.dims))
+        runs["xarray"] = lambda: labelled.compute(scheduler="threads")
+    times = _by_turns(runs)
+    return [
+        case.name,
+        str(traffic.stages[0].blocks),
+        *(f"{times[name]:.0f} ms" if name in times else "" for name in COLUMNS),
+        f"{traffic.moved >> 10:,} KiB",
+    ]
+
+
+def _several(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _written(f: tadc.Function, there: Mapping[str, Any], chunks: Mapping[str, int], out: Any) -> None:
+    with dask.config.set(scheduler="threads"):
+        f.dask(**there, chunks=chunks, out=out)
+
+
+def _labelled(there: Mapping[str, Any], dims: str) -> dict[str, Any]:
+    xarray: Any = import_module("xarray")
+
+    named = dict(word.split(":") for word in dims.split())
+    return {name: xarray.DataArray(there[name], dims=list(named[name])) for name in there}
 
 
 #: What is timed on several processes: work for each byte, and little.
@@ -179,23 +238,26 @@ PROCESSES = (1, 2, 4)
 
 
 def _print_scaling() -> None:
-    """Calls of Dask on several processes: of one size, and of one that grows with them (weak)."""
+    """Calls of Dask on several processes: of one size (strong), and of one that grows with them (weak)."""
     table = Table("program", *(f"{n} processes" for n in PROCESSES), *(f"weak, {n}" for n in PROCESSES))
-    cases = {case.name: case for case in CASES}
-    for name in SCALED:
-        case, found = cases[name], list[list[str]]()
+    cases = [case for case in CASES if case.name in SCALED]
+    runs: dict[str, Callable[[], Any]] = {}
+    with ExitStack() as open_ones:
         for processes in PROCESSES:
-            with (
-                LocalCluster(n_workers=processes, threads_per_worker=1, dashboard_address=":0") as cluster,
-                Client(cluster) as client,
-            ):
-                fourth = {**case.sizes, "N": case.sizes["N"] * processes // 4}
-                found.append([_scaled(case, sizes, client) for sizes in (case.sizes, fourth)])
-        table.add_row(name, *(strong for strong, _ in found), *(weak for _, weak in found))
+            cluster = LocalCluster(n_workers=processes, threads_per_worker=1, dashboard_address=":0")
+            client = open_ones.enter_context(Client(open_ones.enter_context(cluster), set_as_default=False))
+            for case in cases:
+                growing = {**case.sizes, "N": case.sizes["N"] * processes // PROCESSES[-1]}
+                runs[f"{case.name}, {processes}"] = _scaled(case, case.sizes, client)
+                runs[f"{case.name}, weak {processes}"] = _scaled(case, growing, client)
+        times = _by_turns(runs)
+    for case in cases:
+        kinds = [f"{kind}{n}" for kind in ("", "weak ") for n in PROCESSES]
+        table.add_row(case.name, *(f"{times[f'{case.name}, {kind}']:.0f} ms" for kind in kinds))
     Console(width=120).print(table)
 
 
-def _scaled(case: Divided, sizes: Mapping[str, int], client: Client) -> str:
+def _scaled(case: Divided, sizes: Mapping[str, int], client: Client) -> Callable[[], Any]:
     f = tadc.function(case.text)
     length = max(1, sizes["N"] // 16)
     block, there = f.block(**{case.index: length}), dict[str, Any]()
@@ -204,7 +266,7 @@ def _scaled(case: Divided, sizes: Mapping[str, int], client: Client) -> str:
         there[name] = client.persist(made)
     wait(list(there.values()))
     result = f.dask(**there, chunks={case.index: length})
-    return f"{_least(lambda: wait(client.persist([result]))):.0f} ms"
+    return lambda: wait(client.persist([result]))
 
 
 def _arrays(f: tadc.Function, sizes: Mapping[str, int]) -> dict[str, Array]:
@@ -229,13 +291,15 @@ def _at(size: Any, sizes: Mapping[str, int]) -> int:
     return size if isinstance(size, int) else size.evaluate(sizes)
 
 
-def _least(run: Callable[[], Any]) -> float:
-    run()
-    time.sleep(FORGOTTEN)
-    found: list[float] = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
+def _by_turns(runs: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
+    """The least milliseconds of each: others may use the machine, now more and now less."""
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
         run()
-        found.append(time.perf_counter() - start)
-        time.sleep(FORGOTTEN)
-    return min(found) * 1e3
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
+            time.sleep(FORGOTTEN)
+            start = time.perf_counter()
+            run()
+            found[name].append(time.perf_counter() - start)
+    return {name: min(seconds) * 1e3 for name, seconds in found.items()}
