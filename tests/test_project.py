@@ -288,8 +288,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_047,
-    "tadc": 42_324,
-    "tadc/apps": 13_542,
+    "tadc": 42_509,
+    "tadc/apps": 13_702,
 }
 
 
