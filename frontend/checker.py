@@ -6,7 +6,7 @@ is reported and its name is known to be rejected, so that it hides no error else
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.frontend.extents import Extent, size_sources, symbols_in
+from tadc.frontend.extents import Extent, as_form, size_sources, symbols_in
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.index_uses import RangeUses
 from tadc.frontend.naming import first_free
@@ -35,6 +35,7 @@ from tadc.frontend.terms import Domain, ElementType, Terms, natural_type
 from tadc.frontend.tree import names_in
 from tadc.frontend.values import ValueReader
 from tadc.frontend.wording import counted
+from tadc.lattice.affine import ZERO
 
 
 class SizesNeeded(Exception):
@@ -46,10 +47,16 @@ class SizesNeeded(Exception):
 
 
 def check(
-    module: syntax.Module, source: Source, sizes: Mapping[str, int] | None = None, *, and_others: bool = False
+    module: syntax.Module,
+    source: Source,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    and_others: bool = False,
+    tell: Callable[[ProgramNames], object] | None = None,
 ) -> Program:
     """Check a program and give it types and ranges; `sizes` are values for size symbols, `and_others` too.
 
+    What its names mean, of a program that is wrong too, is given to `tell`.
     Raises CompileError with every error that was found, those of syntax too, in the order of the text, at
     most `report.LIMIT`, or with what is no size (TAD0508); where there is none, SizesNeeded if the program
     can be read only with values for some symbols.
@@ -72,6 +79,8 @@ def check(
         with deep_recursion(), limits_told(source), suppress(Enough):
             checker = _Checker(module, reporter, given, stores_lets=False)
             program = checker.program()
+    if checker is not None and tell is not None:
+        tell(checker.names)
     reporter.finish()
     assert checker
     assert program
@@ -217,6 +226,9 @@ class _Checker:
         spoken = [spec.name for spec in statement.indices]
         indices = {name: ScopedIndex(name, key) for name, key in zip(spoken, keys, strict=True)}
         setting = Setting(Scope(statement.name, head, indices), context)
+        for spec, size in zip(statement.indices, sizes, strict=True):
+            if size is not None:
+                self.names.note_range(spec, [ZERO], [as_form(size) - 1], setting.scope)
         shape = tuple(size for size in sizes if size is not None)
         dims = declared.dims if declared else tuple(spec.span for spec in statement.indices)
         element = (declared.type if declared else statement.element_type) or None

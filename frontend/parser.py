@@ -55,6 +55,7 @@ class _Parser(ExpressionParser):
 
     def module(self) -> syntax.Module:
         statements: list[syntax.Statement] = []
+        mended: list[syntax.Statement] = []
         unread: set[str] = set()
         while len(self.errors) < MAX_ERRORS:
             while self.accept("newline", ";"):
@@ -72,10 +73,18 @@ class _Parser(ExpressionParser):
             if statement and known == len(self.errors) and not self._is_garbled(begin):
                 statements.append(statement)
             else:
+                mended += [statement] if statement else []
                 unread.update(t.text for t in self.tokens[begin : self.position] if t.kind == "name")
         errors = sorted(self.errors, key=lambda e: e.primary.span.start if e.primary else 0)[:MAX_ERRORS]
         whole = Span(0, len(self.source.text))
-        return syntax.Module(whole, tuple(statements), tuple(errors), frozenset(unread), tuple(self._types))
+        return syntax.Module(
+            whole,
+            tuple(statements),
+            tuple(errors),
+            frozenset(unread),
+            tuple(self._types),
+            tuple(mended),
+        )
 
     def _lacks_semicolon(self, begin: int) -> bool:
         """Whether a statement that was read whole has another behind it on its line; that is reported."""

@@ -6,7 +6,7 @@ such a program is checked, differentiated and compiled for values of these symbo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -18,6 +18,7 @@ from tadc.frontend.extents import SIZE_LIMIT, Shape, extent, told_sizes
 from tadc.frontend.parser import read_statements
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
+from tadc.frontend.scope import ProgramNames
 from tadc.frontend.size_values import SizeValues, size_values, values_text
 from tadc.frontend.source import Source, Span
 from tadc.frontend.tree import walk
@@ -114,10 +115,15 @@ def read_program(source: Source, sizes: Mapping[str, int] | None = None) -> Prog
     return check_tree(parse_program(source, sizes), source, sizes)
 
 
-def check_tree(tree: syntax.Module, source: Source, sizes: Mapping[str, int]) -> Program | PerValue:
-    """Check a text that is parsed already, for values of some sizes."""
+def check_tree(
+    tree: syntax.Module,
+    source: Source,
+    sizes: Mapping[str, int],
+    tell: Callable[[ProgramNames], object] | None = None,
+) -> Program | PerValue:
+    """Check a text that is parsed already, for values of some sizes; `tell` is as in `check`."""
     try:
-        found = check(tree, source, sizes)
+        found = check(tree, source, sizes, tell=tell)
         # Values that are given bound the other sizes, which nobody needs to be told.
         asked = replace(found, excluded=()) if sizes else found
         found.doubts = tuple(doubts(asked, tree, source))

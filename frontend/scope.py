@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import GUESS, Diagnostic, Edit
 from tadc.frontend.elsewhere import VALUES
-from tadc.frontend.extents import Extent, Shape, as_form
+from tadc.frontend.extents import Extent, Shape, as_form, extent, extent_text
 from tadc.frontend.program import Pattern
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.source import Span
@@ -100,6 +100,29 @@ class Scope:
 
 
 @dataclass(frozen=True)
+class IndexRange:
+    """The values of an index: from the greatest of some forms to the least of others, and what these see."""
+
+    first: tuple[Affine, ...]
+    last: tuple[Affine, ...]
+    scope: Scope
+
+    def __str__(self) -> str:
+        """`0..N - 1`, `max [0; 2 - i]..min [4; N - i]`, with the names that the program has."""
+        return f"{self._text(self.first, 'max')}..{self._text(self.last, 'min')}"
+
+    @property
+    def size(self) -> str:
+        """How many values there are, of an index from 0 on."""
+        return extent_text(extent(self.last[0] + 1))
+
+    def _text(self, forms: Sequence[Affine], of_several: str) -> str:
+        named = {index.key: Affine.var(index.name) for index in self.scope.indices.values()}
+        texts = dict.fromkeys(extent_text(extent(form.substitute(named))) for form in forms)
+        return next(iter(texts)) if len(texts) == 1 else f"{of_several} [{'; '.join(texts)}]"
+
+
+@dataclass(frozen=True)
 class NameSite:
     """Where a name of the program is declared or defined first."""
 
@@ -129,6 +152,8 @@ class ProgramNames:
         self.repeated: set[int] = set()
         #: Size symbols that multiply an index or divide one, and where: forms have no such terms.
         self.coefficients: dict[str, Span] = {}
+        #: The ranges of indices, by where they are bound.
+        self.ranges: dict[int, IndexRange] = {}
         self._reported: set[str] = set()
         self._module = module
         self._collect(module, reporter)
@@ -159,6 +184,12 @@ class ProgramNames:
                     self.sites[node.id] = NameSite("size", node.span, "declared", is_stated=False)
         if OUT in self.sites and OUT not in self.defined:
             reporter.add(_given_results(self.sites[OUT]))
+
+    def note_range(
+        self, spec: syntax.IndexSpec, first: Sequence[Affine], last: Sequence[Affine], scope: Scope
+    ) -> None:
+        """Remember the range of an index, whose forms speak of what a scope has."""
+        self.ranges[spec.span.start] = IndexRange(tuple(first), tuple(last), scope)
 
     def resolve(self, name: str, span: Span, scope: Scope) -> ScopedTensor | ScopedSize | ScopedIndex:
         """What a name means at this place.

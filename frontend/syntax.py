@@ -188,10 +188,12 @@ class Module(Node):
     """A whole source text: the statements that could be read, and what is wrong with the others.
 
     `unread` are the names in those others, which may say what a name means that no statement here introduces;
-    `types` are the type parameters, each time one stands for a type.
+    `types` are the type parameters, each time one stands for a type. `mended` are statements with errors
+    that were read on all the same: editors look at them, and nothing else does.
     """
 
     statements: tuple[Statement, ...]
     errors: tuple[Diagnostic, ...] = ()
     unread: frozenset[str] = frozenset()
     types: tuple[tuple[str, Span], ...] = ()
+    mended: tuple[Statement, ...] = ()

@@ -10,7 +10,7 @@ from tadc.frontend.binders import check_binders
 from tadc.frontend.complaints import by_value, sum_by_value
 from tadc.frontend.conditions import IndexCondition, guard, rows_and_rest, where_all_hold, where_one_fails
 from tadc.frontend.context import Context
-from tadc.frontend.extents import Extent
+from tadc.frontend.extents import Extent, as_form
 from tadc.frontend.functions import OPERATORS, REDUCTIONS
 from tadc.frontend.index_expr import LONG, IndexExprReader, check_divisions, fits, grouped
 from tadc.frontend.index_operators import combined, divides
@@ -39,7 +39,7 @@ from tadc.frontend.sparse import (
 )
 from tadc.frontend.stored_places import pattern_arrays, places
 from tadc.frontend.terms import Term, Terms
-from tadc.lattice.affine import Affine, Constraint, at_least_zero, box, equals_zero
+from tadc.lattice.affine import ZERO, Affine, Constraint, at_least_zero, box, equals_zero
 from tadc.lattice.late_dataclasses import dataclass, replace
 from tadc.lattice.polyhedron import cleared
 
@@ -296,11 +296,12 @@ class ValueReader:
         self, node: syntax.ReduceExpr, position: int, key: str, outside: Setting, context: Context
     ) -> tuple[list[Constraint] | None, Context]:
         """Bind one index of a reduction to its range: the rows of the domain, None if that is rejected."""
-        variable = Affine.var(key)
+        variable, spec = Affine.var(key), node.indices[position]
         if not node.lower:
             size = self._size(node, position, outside)
             if size is None:
                 return None, context.bind(key, None)
+            self.names.note_range(spec, [ZERO], [as_form(size) - 1], outside.scope)
             return [at_least_zero(variable), at_least_zero(size - 1 - variable)], context.bind(key, size)
         what = f"bound of the {node.kind}"
         lower = [self.reads.form(e, what, outside) for e in node.lower]
@@ -308,6 +309,7 @@ class ValueReader:
         lows, highs = [f for f in lower if f is not None], [f for f in upper if f is not None]
         if len(lows) + len(highs) < len(lower) + len(upper):
             return None, context.bind(key, None)
+        self.names.note_range(spec, lows, highs, outside.scope)
         return ranged(key, lows, highs), context.bind_between(key, lows, highs)
 
     def _size(self, node: syntax.ReduceExpr, position: int, outside: Setting) -> Extent | None:

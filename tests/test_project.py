@@ -275,7 +275,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 12_055,
+    "frontend": 12_226,
     "dialect": 3_526,
     "passes": 48_347,
     "passes/cpu": 1_613,
@@ -288,7 +288,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_047,
-    "tadc": 42_509,
+    "tadc": 43_055,
     "tadc/apps": 13_702,
 }
 

@@ -115,6 +115,8 @@ _ALL = (
     Command("bundle", "the compiler", "write kernels of a GPU to run without the compiler",
             f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} time {_HELP}",
             "tadc bundle f.tad --target cuda:sm_90 -o kernels", output="bundle"),
+    Command("lsp", "programs", "serve an editor: errors, meanings, names, fixes (LSP on stdin and stdout)",
+            f"error_format {_HELP}", "tadc lsp", takes_program=False),
     Command("explain", "about", "what an error or a warning means", f"error_format {_HELP}",
             "tadc explain TAD0302", word="explain", takes_program=False),
     Command("list", "about", "the stages, passes, functions or targets", f"load error_format {_HELP}",

@@ -29,7 +29,7 @@ from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
 
 #: Commands with a module of their name, whose `execute` does all of it.
-APART = ("cache", "completion", "fmt", "help", "import", "inverse", "plan", "uncert")
+APART = ("cache", "completion", "fmt", "help", "import", "inverse", "lsp", "plan", "uncert")
 
 
 def execute(arguments: Arguments) -> int:

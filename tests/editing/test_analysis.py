@@ -1,0 +1,155 @@
+"""What editors are told of programs, right, wrong and broken."""
+
+import random
+import time
+
+import pytest
+
+from tadc.editing.analysis import Analysis, NotRenamed, analysed
+from tadc.frontend.parser import read_statements
+from tadc.frontend.source import Source, Span
+from tests.editing.programs import drawn, files
+
+TEXT = """\
+x: T[N]; w: f64[5]
+size M = 4
+let h[i: N] = sum{k}_(max [0; 2 - i])^(min [4; N + 1 - i]) (w[k] * x[i + k - 2])
+z[r: 3, c] = sum{i} (exp(h[i])) * w[c] * M
+m = max{i} (max{k} (z[i, k]))
+"""
+
+
+def at(text: str, mark: str = "|") -> tuple[Analysis, int]:
+    """What is known of a text, and the offset of a mark in it."""
+    offset = text.index(mark)
+    return analysed(Source(text.replace(mark, ""))), offset
+
+
+def about(word: str, after: str = "") -> tuple[str, str, str]:
+    offset = TEXT.index(word, TEXT.index(after))
+    found = analysed(Source(TEXT)).about(offset)
+    assert found
+    span, lines, sentence = found
+    return TEXT[span.start : span.end], lines, sentence
+
+
+def test_meanings() -> None:
+    assert about("x") == ("x", "x: T[N]", "an argument")
+    assert about("N") == ("N", "x: T[N]", "a size")
+    assert about("M", "* M")[1:] == ("size M = 4", "a size = 4")
+    assert about("h", "let") == (
+        "h",
+        TEXT.splitlines()[2],
+        "an intermediate, for i = 0..N - 1",
+    )
+    assert about("z", "z[r")[2] == "an output, for r = 0..2, c = 0..4"
+    assert about("k", "sum") == ("k", "k = max [0; 2 - i]..min [4; N - i + 1]", "an index of a `sum`")
+    assert about("c", "w[c") == ("c", "c = 0..4", "an index of `z`")
+    assert about("exp") == ("exp", "exp(x)", "e to the x")
+    assert about("max", "m =") == (
+        "max",
+        "max(x, y)",
+        "the greater of both; they share the slope where they tie",
+    )
+    assert analysed(Source(TEXT)).about(TEXT.index("= sum")) is None
+    found, offset = at("x: f32[N, 2]\n|y[i] = x[i, 0]\n")
+    assert found.about(offset) == (Span(13, 14), "y: f32[N]\ny[i] = x[i, 0]", "an output, for i = 0..N - 1")
+
+
+def test_names_of_one_thing() -> None:
+    found = analysed(Source(TEXT))
+    name = found.name_at(TEXT.index("h[i]))"))
+    assert name
+    assert [o.span.start for o in found.all_of(name.symbol)] == [TEXT.index("h"), TEXT.index("h[i]))")]
+    inner = found.name_at(TEXT.index("i, k]"))
+    assert inner
+    places = [o.span.start for o in found.all_of(inner.symbol) if o.binds]
+    assert places == [TEXT.index("i} (max")]
+
+
+def test_hints_are_programs() -> None:
+    """With all sizes that are shown written into it a program is the same."""
+    for text in (TEXT, *files()[:20]):
+        found = analysed(Source(text))
+        if found.diagnostics:
+            continue
+        made = text
+        for hint in sorted(found.hints(), key=lambda hint: -hint.at):
+            made = made[: hint.at] + hint.text + made[hint.at :]
+        again = analysed(Source(made))
+        assert again.diagnostics == ()
+        assert list(again.hints()) == []
+    assert [hint.text for hint in analysed(Source(TEXT)).hints()] == [": 5", ": N", ": 3", ": 5"]
+
+
+def test_renaming() -> None:
+    found, offset = at("x: f64[N]\nlet |s[i] = x[i]\ny = sum{i} (s[i]) + sum{n: N} (s[n])\n")
+    spans = found.renamed(offset, "total")
+    assert len(spans) == 3
+    assert found.renamed(0, "_") != []
+    for name, why in (
+        ("x", "something else"),
+        ("n", "something else"),
+        ("exp", "reserved"),
+        ("1a", "no name"),
+    ):
+        with pytest.raises(NotRenamed, match=why):
+            found.renamed(offset, name)
+    broken, offset = at("|x: f64[N]\ny[i] = (x[i]")
+    with pytest.raises(NotRenamed, match="errors"):
+        broken.renamed(offset, "u")
+
+
+def test_renamed_programs_mean_the_same() -> None:
+    rng = random.Random(7)
+    for text in drawn(8):
+        found = analysed(Source(text))
+        name = rng.choice(found.names)
+        made = text
+        for span in reversed(found.renamed(name.span.start, "renamed")):
+            made = made[: span.start] + "renamed" + made[span.end :]
+        assert not [d for d in analysed(Source(made)).diagnostics if d.severity == "error"]
+
+
+def test_completions_know_statements_that_cannot_be_read() -> None:
+    found, offset = at("x: f64[N]\nscale: f64\ny[row] = scale * x[r|")
+    words = {c.word: c for c in found.completions(offset)}
+    assert words["scale"].about == "scale: f64  (an argument)"
+    assert {"row", "x", "exp", "sum", "norm", "let", "bf16"} <= words.keys()
+    assert "r" not in words
+    assert words["exp"].kind == "function"
+
+
+def test_names_of_statements_with_errors_are_known() -> None:
+    found, offset = at("x: f64[N]\ny[i] = ln(x[|i])")
+    assert [d.code for d in found.diagnostics] == ["TAD0201"]
+    here = found.name_at(offset)
+    assert here
+    assert len(found.all_of(here.symbol)) == 2
+    assert read_statements(found.source).statements == (found.module.statements[0],)
+
+
+def test_broken_texts_have_answers() -> None:
+    """Whatever is cut out of programs or typed into them."""
+    rng = random.Random(3)
+    end = time.monotonic() + 1
+    tried = 0
+    while time.monotonic() < end or tried < 20:
+        text = rng.choice(files())[:800]
+        cut = rng.randrange(len(text) + 1)
+        text = (
+            text[:cut]
+            + rng.choice(["", "(", "]", "}", "sum{", "@", "\n\n", "é", "\x00", "if {"])
+            + text[cut + 3 :]
+        )
+        found = analysed(Source(text))
+        offset = rng.randrange(len(text) + 1)
+        found.about(offset)
+        found.name_at(offset)
+        assert all(0 <= hint.at <= len(text) for hint in found.hints())
+        assert list(found.completions(offset))
+        whole = Span(0, len(text))
+        for o in found.names:
+            assert whole.start <= o.span.start < o.span.end <= whole.end
+            assert text[o.span.start : o.span.end] == o.symbol.name
+        tried += 1
