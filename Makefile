@@ -36,20 +36,23 @@ STRESS := $(addprefix tests/backend/test_,pool.py turns.py jit.py kept_code.py d
 stress: .venv/test.stamp
 	$(PYTEST) -p randomly --count 50 -m 'not slow' $(STRESS)
 
-# PyTorch's build without CUDA; and the oldest JAX, whose version is that which the package asks for, in the newest
-# Python, where what depends on it is tested too.
+# PyTorch's build without CUDA; and the oldest JAX and llvmlite, whose versions are those which the package asks for,
+# in the newest Python, where what depends on these is tested too.
 TORCH := 2.13.0
 CPU_WHEELS := https://download.pytorch.org/whl/cpu
 OLDEST_JAX := $(subst $() ,,$(subst $(shell echo ,),.,$(shell sed -n 's/^OLDEST = (\(.*\))/\1/p' tadc/jax/__init__.py)))
+OLDEST_LLVMLITE := $(shell sed -n 's/^ *"llvmlite>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 JAX_BIN := .venv-jax/bin
 # The last two are what `jax.export` of an old JAX imports.
 TESTERS := pytest pytest-xdist hypothesis lit filecheck matplotlib flatbuffers absl-py
 NEWEST := 3.13
 NEWEST_PYTHONS := $(NEWEST_PYTHON) python$(NEWEST) $(wildcard $(HOME)/.pyenv/versions/$(NEWEST).*/bin/python)
-NEWEST_CHECKED := tests/building/test_diagnostics.py tests/tadc/test_forks.py lit_tests
+NEWEST_CHECKED := tests/building/test_diagnostics.py tests/tadc/test_forks.py lit_tests \
+    $(addprefix tests/backend/test_,lowering.py ptx.py rocm.py jit.py vector_functions.py)
 
 frameworks: .venv/test.stamp .venv/torch.stamp .venv-jax/$(OLDEST_JAX).stamp
-	@echo "PyTorch $(TORCH); JAX $(OLDEST_JAX) and others in $$($(JAX_BIN)/python --version): three minutes on two cores"
+	@echo "PyTorch $(TORCH); JAX $(OLDEST_JAX), llvmlite $(OLDEST_LLVMLITE) and others in" \
+	    "$$($(JAX_BIN)/python --version): four minutes on two cores"
 	$(PYTEST) tests/torch tests/tadc/test_foreign_arrays.py 'tests/test_pages.py::test_page[pytorch]'
 	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal tests/jax
 	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal $(NEWEST_CHECKED)
@@ -113,7 +116,8 @@ clean:
 	    echo "Python $(NEWEST) is not tested: there is none. Name one: make frameworks NEWEST_PYTHON=/path/to/python" >&2; \
 	fi; \
 	$$python -m venv --clear .venv-jax
-	@$(JAX_BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[jax]' 'jax==$*' $(TESTERS)
+	@$(JAX_BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[jax]' \
+	    'jax==$*' 'llvmlite==$(OLDEST_LLVMLITE).*' $(TESTERS)
 	@touch $@
 
 # A python3.x on the PATH may be a shim that does not run, or lack venv: try each.

@@ -1,75 +1,111 @@
-"""LLVM IR text from MLIR's LLVM (24) to llvmlite's (22).
+"""LLVM IR text from MLIR's LLVM (24) to llvmlite's (22): the numbers in it.
 
 The newer one writes a float as its shortest decimal, `f0x` and its own bits, `+inf`, `+qnan` or
-`-nan(0x1)`. The older one reads a decimal only if it is exact, else `0x` and the bits of
-the double of the same value. So floats that are not exact decimals become the latter.
+`-nan(0x1)`. The older one reads a decimal only if it is exact, else bits, those of `float` as the double
+of the same value. Whatever else they write differently the older one refuses to parse.
+
+Text is the only way between the two: the bindings hand on no bitcode, and their own execution engine has
+neither the passes of `object_code.py` nor processors other than the host.
 """
 
 from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 
-_DECIMAL = re.compile(r"[+-]?\d+\.\d+(?:e[+-]\d+)?")
-_LITERAL = rf"{_DECIMAL.pattern}|f0x[0-9A-Fa-f]+|[+-](?:inf|qnan|s?nan\(0x[0-9A-Fa-f]+\))"
+from tadc.lattice.late_dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class _FloatType:
+    """Bits of exponent and mantissa, how the older text begins bits of it, and the form of `struct`."""
+
+    exponent: int
+    mantissa: int
+    prefix: str
+    form: str
+
+    def value(self, bits: int) -> float:
+        """The number that has these bits."""
+        size = struct.calcsize(self.form)
+        return struct.unpack(self.form, (bits << 8 * size - self.width).to_bytes(size, "little"))[0]
+
+    def bits(self, value: float) -> int:
+        """The bits of the number next to a value."""
+        found = int.from_bytes(struct.pack(self.form, value), "little")
+        cut = 8 * struct.calcsize(self.form) - self.width
+        return found if not cut else found + (1 << cut - 1) - 1 + (found >> cut & 1) >> cut
+
+    @property
+    def width(self) -> int:
+        return 1 + self.exponent + self.mantissa
+
+
+_DOUBLE = _FloatType(11, 52, "0x", "<d")
+_TYPES = {
+    "half": _FloatType(5, 10, "0xH", "<e"),
+    "bfloat": _FloatType(8, 7, "0xR", "<f"),
+    "float": _FloatType(8, 23, "0x", "<f"),
+    "double": _DOUBLE,
+}
+
+#: The words of a line: a name, text or comment; a type, which is that of the numbers after it; a number.
+_WORD = re.compile(
+    rf"""[%@$!\#][-\w.$]+ | "[^"]*" | ;.*
+    | (?P<type>{"|".join(_TYPES)})(?![-\w.$])
+    | (?P<decimal>[+-]?\d+\.\d+(?:e[+-]\d+)?)(?![\w.])
+    | f0x(?P<bits>[0-9A-Fa-f]+)
+    | (?P<sign>[+-])(?:(?P<inf>inf\b)|(?P<quiet>qnan\b)|(?P<signals>s?)nan\(0x(?P<payload>[0-9A-Fa-f]+)\))
+    | [-\w.$]+""",
+    re.X,
+)
+#: What only a line with numbers has; most have none.
 _BEGIN = re.compile(r"[0-9]\.[0-9]|f0x|[+-]inf|[+-]s?q?nan")
-#: A float type, or a literal, whose type is the last one named before it on its line.
-_TOKEN = re.compile(rf"(?<![\w%@.])(?:(float|double)|({_LITERAL}))(?![\w.])")
 
 
 def to_older_llvm(text: str) -> str:
     """The text of a module as LLVM 22 reads it."""
-    return "\n".join(_rewrite(line) if _has_literals(line) else line for line in text.split("\n"))
+    return "\n".join("".join(_older(line)) if _BEGIN.search(line) else line for line in text.split("\n"))
 
 
-def _has_literals(line: str) -> bool:
-    """Whether there may be literals of floats, by what one begins with."""
-    if "float" not in line and "double" not in line:
-        return False
-    return bool(_BEGIN.search(line)) and not line.startswith(("!", ";", "source_filename"))
+def _older(line: str) -> Iterator[str]:
+    """The words of a line, and what is between them."""
+    type, end = None, 0
+    for match in _WORD.finditer(line):
+        yield line[end : match.start()]
+        end = match.end()
+        if match["type"]:
+            type = _TYPES[match["type"]]
+        is_number = type is not None and (match["decimal"] or match["bits"] or match["sign"])
+        yield _number(match, type) if type is not None and is_number else match[0]
+    yield line[end:]
 
 
-def _rewrite(line: str) -> str:
-    kind = ""
-
-    def replace(match: re.Match[str]) -> str:
-        nonlocal kind
-        if match[1]:
-            kind = match[1]
-            return match[1]
-        if _DECIMAL.fullmatch(match[2]) and (kind != "float" or _single(float(match[2])) == float(match[2])):
-            return match[2]
-        return f"0x{_double_bits(match[2], kind == 'float'):016X}"
-
-    return _TOKEN.sub(replace, line)
-
-
-def _double_bits(literal: str, single: bool) -> int:
-    """The bits of the double that has the value of a literal of type float or double."""
-    if literal.startswith("f0x"):
-        return _widen(int(literal[3:], 16)) if single else int(literal[3:], 16)
-    if literal[1:4] == "inf":
-        return _SIGN * (literal[0] == "-") | 0x7FF << 52
-    if "nan" in literal:
-        payload = int(literal[literal.index("0x") :].rstrip(")"), 16) if "0x" in literal else 0
-        quiet = 0 if "snan" in literal else 1 << 51
-        return _SIGN * (literal[0] == "-") | 0x7FF << 52 | quiet | payload << (29 if single else 0)
-    value = float(literal)
-    return _bits(_single(value) if single else value)
+def _number(match: re.Match[str], type: _FloatType) -> str:
+    if match["decimal"]:
+        value = float(match[0])
+        if type is _DOUBLE or type.value(type.bits(value)) == value:
+            return match[0]
+    bits = _bits(match, type)
+    if type.prefix == "0x" and type is not _DOUBLE:
+        special = (1 << type.exponent) - 1
+        if bits >> type.mantissa & special == special:  # A conversion could change a NaN.
+            sign, payload = bits >> type.width - 1, bits & (1 << type.mantissa) - 1
+            bits = sign << 63 | 0x7FF << 52 | payload << _DOUBLE.mantissa - type.mantissa
+        else:
+            bits = _DOUBLE.bits(type.value(bits))
+        type = _DOUBLE
+    return f"{type.prefix}{bits:0{type.width // 4}X}"
 
 
-def _single(value: float) -> float:
-    return struct.unpack("f", struct.pack("f", value))[0]
-
-
-_SIGN = 1 << 63
-
-
-def _widen(bits: int) -> int:
-    if bits >> 23 & 0xFF == 0xFF:  # A conversion could change a NaN.
-        return bits >> 31 << 63 | 0x7FF << 52 | (bits & 0x7FFFFF) << 29
-    return _bits(struct.unpack("<f", struct.pack("<I", bits))[0])
-
-
-def _bits(value: float) -> int:
-    return struct.unpack("<Q", struct.pack("<d", value))[0]
+def _bits(match: re.Match[str], type: _FloatType) -> int:
+    """The bits that a number of a type has."""
+    if match["decimal"]:
+        return type.bits(float(match[0]))
+    if match["bits"]:
+        return int(match["bits"], 16)
+    sign, quiet = (match["sign"] == "-") << type.width - 1, 1 << type.mantissa - 1
+    payload = int(match["payload"] or "0", 16)
+    fraction = 0 if match["inf"] else payload if match["signals"] else payload | quiet
+    return sign | (1 << type.exponent) - 1 << type.mantissa | fraction

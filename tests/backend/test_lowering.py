@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -212,6 +213,9 @@ def test_the_way_to_the_older_llvm_changes_floats_only() -> None:
         "%b = fcmp olt double 1.000000e-01, +inf\n"
         "%c = phi float [ f0x3DCCCCCD, %4 ], [ -inf, %5 ]\n"
         "%d = select i1 %b, <2 x float> <float 1.0, float -nan(0x1)>, <2 x float> %e\n"
+        "%f = fadd half %float.1, 9.997550e-02 ; float 1.000000e-01\n"
+        "store bfloat 1.000980e-01, ptr %1\n"
+        "store <2 x half> <half -inf, half 5.000000e-01>, ptr %1\n"
     )
     assert to_older_llvm(text) == (
         '@name.1.5e+00 = private constant [4 x i8] c"+inf"\n'
@@ -219,7 +223,19 @@ def test_the_way_to_the_older_llvm_changes_floats_only() -> None:
         "%b = fcmp olt double 1.000000e-01, 0x7FF0000000000000\n"
         "%c = phi float [ 0x3FB99999A0000000, %4 ], [ 0xFFF0000000000000, %5 ]\n"
         "%d = select i1 %b, <2 x float> <float 1.0, float 0xFFF8000020000000>, <2 x float> %e\n"
+        f"%f = fadd half %float.1, 0xH{np.float16(0.1).view(np.uint16):04X} ; float 1.000000e-01\n"
+        f"store bfloat 0xR{np.array(0.1, ml_dtypes.bfloat16).view(np.uint16):04X}, ptr %1\n"
+        "store <2 x half> <half 0xHFC00, half 5.000000e-01>, ptr %1\n"
     )
+
+
+def test_sums_of_indices_are_exact_in_programs_alone() -> None:
+    f = tadc.function("x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])")
+    text = f.lower().as_text("llvm")
+    assert re.search(r" = add +nsw i64 ", text)
+    assert not re.search(r" = (add|sub) i64 ", text)
+    given = "func.func @k(%n: i64) -> i64 {\n%m = arith.addi %n, %n : i64\nreturn %m : i64\n}"
+    assert " = add i64 " in llvm_text(given)
 
 
 UPSTREAM = """
