@@ -48,7 +48,7 @@ TESTERS := pytest pytest-xdist hypothesis lit filecheck matplotlib flatbuffers a
 NEWEST := 3.13
 NEWEST_PYTHONS := $(NEWEST_PYTHON) python$(NEWEST) $(wildcard $(HOME)/.pyenv/versions/$(NEWEST).*/bin/python)
 NEWEST_CHECKED := tests/building/test_diagnostics.py tests/tadc/test_forks.py lit_tests \
-    $(addprefix tests/backend/test_,lowering.py ptx.py rocm.py jit.py vector_functions.py)
+    $(addprefix tests/backend/test_,lowering.py rocm.py jit.py vector_functions.py)
 
 frameworks: .venv/test.stamp .venv/torch.stamp .venv-jax/$(OLDEST_JAX).stamp
 	@echo "PyTorch $(TORCH); JAX $(OLDEST_JAX), llvmlite $(OLDEST_LLVMLITE) and others in" \

@@ -40,6 +40,7 @@ EXAMPLES = {
     "tad-forward-diff": "sum.mlir",
     "tad-vjp": "host.mlir",
     "tad-to-linalg": "window.mlir",
+    "linalg-to-tad": "guards.mlir",
     "tad-jvp": "host.mlir",
     "tad-jacobian": "window.mlir",
     "tad-materialize": "product.tad",
@@ -128,7 +129,7 @@ def text_of(item: type[Pass]) -> str:
 def example(path: Path) -> tuple[str, str, str, str]:
     """A lit test: its text, what it shows, its first pass, and what that makes of it."""
     script = Script.load(path)
-    found = re.search(r"""--passes ['"]?(tad-[\w-]+(?:\{[^}]*\})?)""", script.lines[0])
+    found = re.search(r"""--passes ['"]?((?:linalg-to-)?tad[\w-]*(?:\{[^}]*\})?)""", script.lines[0])
     assert found, path
     lines = [line for line in script.text.splitlines() if not re.match(r"\W*(RUN|CHECK[\w-]*):", line)]
     comments = [line.lstrip("#/ ") for line in lines if line.startswith(("#", "//"))]

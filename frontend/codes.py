@@ -94,6 +94,7 @@ CODES: dict[str, str] = {
     "TAD0611": "a text that is no schedule",
     "TAD0612": "a step of a schedule that does not fit",
     "TAD0613": "a loop nest that is wrong",
+    "TAD0614": "a function that a pass leaves as it is",
     # Code generation.
     "TAD0701": "an operation without a translation to LLVM IR",
     "TAD0702": "a scalar function without device code",
@@ -136,7 +137,7 @@ CODES: dict[str, str] = {
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.
-WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0411", "TAD0412", "TAD1003", "TAD1004")
+WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0411", "TAD0412", "TAD0614", "TAD1003", "TAD1004")
 
 #: A page for each code, in Markdown.
 PAGES = Path(__file__).with_name("explanations")

@@ -40,6 +40,18 @@ class ArgumentError(CompileError, ValueError):
     """
 
 
+class UsageError(CompileError, TypeError, ValueError):
+    """A function of tadc called with what it does not take; `diagnostics` says what it does.
+
+    >>> import tadc
+    >>> try:
+    ...     tadc.vjp("x: f64; f = 2*x")
+    ... except tadc.UsageError as error:
+    ...     print(error.diagnostics[0].code)
+    TAD0510
+    """
+
+
 class CompileWarning(UserWarning):
     """A program that compiles but is unlikely to be what was meant; `diagnostic` says why.
 
@@ -62,5 +74,5 @@ class CompileWarning(UserWarning):
 
 __all__ = [
     "GUESS", "SAFE", "Applicability", "ArgumentError", "CompileError", "CompileWarning", "Diagnostic", "Edit",
-    "Label",
+    "Label", "UsageError",
 ]  # fmt: skip

@@ -36,6 +36,7 @@ from tadc.passes.registry import (
     REGISTRY,
     Pass,
     flag_option,
+    left_out,
     names_option,
     number_option,
     register,
@@ -632,10 +633,39 @@ class ToLinalg(Pass):
 
     def run(self, module: Any) -> None:
         """Rewrite every function; raises UnsupportedIR for one that has no such form."""
-        from tadc.passes.linalg_generics import write_linalg
+        from tadc.passes.linalg.linalg_generics import write_linalg
 
         for function in tad_functions(module):
             write_linalg(function)
+
+
+@register("linalg-to-tad", "functions of tensors that linalg computes are programs")
+@dataclass
+class FromLinalg(Pass):
+    """Functions of `linalg` on tensors to programs, which callers see as they were.
+
+    Named operations are generalised. One whose sizes are open, or that takes numbers or has constant arrays,
+    calls a program beside it, `@f_program`; what sizes must satisfy stops the host by `cf.assert`. A function
+    that is no program stays as it is, with a warning.
+    """
+
+    dialects = ("affine", "cf", "linalg", "math", "tensor")
+
+    def run(self, module: Any) -> None:
+        """Read every function that holds no program yet."""
+        # The reader imports a quarter of what a kernel for the CPU does without.
+        from tadc.passes.linalg.linalg_functions import is_of_linalg, read_linalg
+
+        programs = set(map(symbol_name, tad_functions(module)))
+        for op in list(module.regions[0].blocks[0].operations):
+            function = op.operation
+            if not is_of_linalg(function) or symbol_name(function) in programs:
+                continue
+            try:
+                read_linalg(module, function)
+            except UnsupportedIR as problem:
+                message = f"@{symbol_name(function)} stays as it is: {problem.message}"
+                left_out.append(UnsupportedIR(f"{self.argument}: {message}", problem.location))
 
 
 @register("tad-to-gpu", "gpu kernels for each tensor, laid out by how it is read; no tad operation left")
@@ -661,7 +691,8 @@ class ToGpu(Pass):
         for function in tad_functions(module):
             if symbol_name(function) in called:
                 message = (
-                    f"@{symbol_name(function)} is called, and kernels of a GPU are launched by their own host"
+                    f"@{symbol_name(function)} is called, but its kernels take arrays that are on the GPU,"
+                    " and are launched by `tadc.Function`, not by operations: `tad-to-loops` keeps callers"
                 )
                 raise UnsupportedIR(message, function.location)
             self.launches += lower_to_gpu(module, function, gpu_of(self.gpu), self.given)

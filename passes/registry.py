@@ -30,6 +30,9 @@ from tadc.passes.ir_printing import with_dumps
 #: What stopped a pass, for who runs the pipeline: MLIR hands on a text alone. Guarded by `mlir.LOCK`.
 exceeded: list[Exception] = []
 
+#: What passes have left as it was, and why, for who runs the pipeline. Guarded by `mlir.LOCK`.
+left_out: list[UnsupportedIR] = []
+
 REGISTRY: dict[str, type[Pass]] = {}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tadc.dialect.declarations import Declarations
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import tad_functions
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.lower_body import BodyLowering
 
@@ -60,8 +61,7 @@ class Wrapper(BodyLowering):
         self.point = ir.InsertionPoint(self.block)
         for rows in excluded:
             known = dict(zip(names, self.forms, strict=True))
-            holds = self.holds(tuple(row.substitute(known) for row in rows), self.point)
-            self.stop_where(holds, "sizes of a call")
+            self.exclude(tuple(row.substitute(known) for row in rows))
 
     @property
     def results(self) -> list[ir.Type]:
@@ -87,10 +87,18 @@ class Wrapper(BodyLowering):
         text = f"tadc: @{symbol_name(self.function)} does not take the {what}"
         self.made("cf.assert", [], [holds], msg=ir.StringAttr.get(text, self.context))
 
+    def exclude(self, rows: Domain) -> None:
+        """Stop the host for sizes for which all rows hold."""
+        self.stop_where(self.holds(rows, self.point), "sizes of a call")
+
+    def dimension(self, tensor: ir.Value, dimension: int) -> Affine:
+        """The extent of a tensor as a form."""
+        operands = [tensor, self.index(dimension, self.point)]
+        return self.variable(self.made("tensor.dim", [self.index_type], operands)[0])
+
     def expect(self, tensor: ir.Value, dimension: int, extent: Affine) -> None:
         """Stop the host where a tensor has another extent."""
-        operands = [tensor, self.index(dimension, self.point)]
-        (found,) = self.made("tensor.dim", [self.index_type], operands)
+        found = self.affine([self.dimension(tensor, dimension)], self.point)
         differs = self.compare("ne", found, self.affine([extent], self.point), self.point)
         number = f" of argument {tensor.arg_number}" if isinstance(tensor, ir.BlockArgument) else ""
         self.stop_where(differs, f"extent of dimension {dimension}{number}")

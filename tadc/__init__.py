@@ -27,9 +27,8 @@ from tadc.api.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_gr
 from tadc.api.function import Function
 from tadc.api.load import MODEL_FILES, compile, function, load
 from tadc.backend.fingerprint import fingerprint
-from tadc.caller.boundary import UsageError
 from tadc.compiler.reversals import REVERSALS
-from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
+from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic, UsageError
 from tadc.frontend.packages import VERSION
 
 if TYPE_CHECKING:

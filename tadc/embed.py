@@ -6,6 +6,7 @@ from typing import Any
 
 from tadc.api.function import Function
 from tadc.caller.boundary import checked_function, public, usage
+from tadc.caller.warn_caller import warn_of
 from tadc.compiler.run_passes import run_passes as run_on_module
 from tadc.dialect import ops
 from tadc.dialect.mlir import LOCK, check_bindings
@@ -77,7 +78,8 @@ def load_dialect(context: Any) -> None:
 def run_passes(module: Any, pipeline: str) -> None:
     """Run a textual pipeline of our passes and MLIR's on a module of any context.
 
-    Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605).
+    Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605). Warns of
+    functions that a pass leaves as they are (TAD0614).
 
     >>> import tadc
     >>> module = tadc.function("x: f64[3]; s = sum{i} (x[i]**2)").lower().module
@@ -86,7 +88,7 @@ def run_passes(module: Any, pipeline: str) -> None:
     True
     """
     _check(module, "a module")
-    run_on_module(module, pipeline)
+    warn_of(run_on_module(module, pipeline))
 
 
 def _check(thing: Any, what: str) -> None:

@@ -275,20 +275,21 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 12_226,
+    "frontend": 12_239,
     "dialect": 3_526,
-    "passes": 48_347,
+    "passes": 52_588,
     "passes/cpu": 1_613,
     "passes/derivatives": 4_912,
     "passes/gpu": 3_373,
+    "passes/linalg": 4_593,
     "passes/maps": 6_164,
     "passes/nest": 9_722,
     "passes/rewrites": 8_367,
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_666,
-    "backend": 17_047,
-    "tadc": 43_055,
+    "backend": 17_083,
+    "tadc": 39_428,
     "tadc/apps": 13_702,
 }
 

@@ -13,4 +13,4 @@ func.func @host(%x: tensor<8xf64>) -> tensor<3x4xf64> {
   return %0 : tensor<3x4xf64>
 }
 
-// CHECK: @f is called, and kernels of a GPU are launched by their own host
+// CHECK: @f is called, but its kernels take arrays that are on the GPU

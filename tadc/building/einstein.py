@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 
 from tadc.building.array_sums import JOINS, contracted
 from tadc.building.whole_arrays import ArrayExpression, as_array
-from tadc.caller.boundary import UsageError
-from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.diagnostics import Diagnostic, Label, UsageError
 from tadc.frontend.functions import SPELLED_REDUCTIONS
 from tadc.frontend.source import Source, Span
 

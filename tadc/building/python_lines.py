@@ -11,9 +11,8 @@ from itertools import islice
 from types import CodeType
 
 from tadc.building import spoken
-from tadc.caller.boundary import UsageError
 from tadc.caller.warn_caller import nearest_caller
-from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label, UsageError
 from tadc.frontend.source import Source, Span
 from tadc.lattice.late_dataclasses import dataclass, field, replace
 

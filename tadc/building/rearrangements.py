@@ -17,8 +17,8 @@ from tadc.building.python_expressions import Expression
 from tadc.building.size_forms import SizeForm, of_int, product, size_form
 from tadc.building.tensors import argument, size
 from tadc.building.whole_arrays import ArrayExpression, as_array, view
-from tadc.caller.boundary import UsageError, public
-from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.caller.boundary import public
+from tadc.frontend.diagnostics import Diagnostic, Label, UsageError
 from tadc.frontend.functions import SPELLED_REDUCTIONS
 from tadc.frontend.source import Source, Span
 from tadc.lattice.late_dataclasses import dataclass

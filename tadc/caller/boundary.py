@@ -12,22 +12,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
-from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.diagnostics import CompileError, Diagnostic, UsageError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class UsageError(CompileError, TypeError, ValueError):
-    """A function of tadc called with what it does not take; `diagnostics` says what it does.
-
-    >>> import tadc
-    >>> try:
-    ...     tadc.vjp("x: f64; f = 2*x")
-    ... except tadc.UsageError as error:
-    ...     print(error.diagnostics[0].code)
-    TAD0510
-    """
 
 
 def usage(message: str, help: str = "", *notes: str) -> UsageError:

@@ -10,7 +10,7 @@ from tadc.backend.compile_steps import step
 from tadc.backend.target import BACKENDS, DEVICE
 from tadc.commands.files import Sink
 from tadc.commands.options import Arguments
-from tadc.commands.warn import warn_of_zero_gradients
+from tadc.commands.warn import report_warnings, warn_of_zero_gradients
 from tadc.compiler.all_stages import LoweringStage, compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import resolve_wrt
@@ -115,7 +115,7 @@ def lower_ir(
     sink = Sink(arguments.output or "-")
     if arguments.passes is not None:
         with step("passes"):
-            run_passes(module, arguments.passes, source)
+            report_warnings(arguments, run_passes(module, arguments.passes, source))
     elif arguments.emit is not None or arguments.wrt is not None:
         last = arguments.emit or "opt"
         if last not in MADE_BY[first] or (first == "diff" and last != "tad"):

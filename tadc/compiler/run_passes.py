@@ -15,6 +15,7 @@ from tadc.frontend.index_sets import limits_told
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
+from tadc.lattice.late_dataclasses import replace
 from tadc.passes.catalogue import REGISTRY
 from tadc.passes.ir_printing import (
     Printing,
@@ -29,12 +30,12 @@ from tadc.passes.map_pass import MapPass
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.write_maps import write_maps
-from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline, exceeded, is_of_mlir
+from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline, exceeded, is_of_mlir, left_out
 from tadc.passes.term_pass import Refused, TermPass
 
 
-def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None:
-    """Run a textual pipeline of our passes and MLIR's on a module of any context.
+def run_passes(module: Any, pipeline: str, source: Source | None = None) -> list[Diagnostic]:
+    """Run a textual pipeline of our passes and MLIR's on a module of any context; warnings (TAD0614).
 
     Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605), and TypeError
     for what is no module of the bindings that tadc uses.
@@ -50,7 +51,7 @@ def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None
         raise CompileError(
             [Diagnostic("TAD0604", problem.message, Label(span), helps=helps, source=text)]
         ) from None
-    _run(manager, module, source)
+    return _run(manager, module, source)
 
 
 def check_names(names: Iterable[str], option: str) -> None:
@@ -118,12 +119,13 @@ def rewrite_maps(
     return found
 
 
-def _run(manager: Any, module: Any, source: Source | None) -> None:
+def _run(manager: Any, module: Any, source: Source | None) -> list[Diagnostic]:
     operation = module.operation
     if is_timed():
         manager.enable_timing()
     with LOCK, limits_told(source):
         exceeded.clear()
+        left_out.clear()
         try:
             manager.run(operation)
         except ir.MLIRError as error:
@@ -131,12 +133,14 @@ def _run(manager: Any, module: Any, source: Source | None) -> None:
                 raise exceeded[0] from None
             found = [diagnostic_of(d, source) for d in error.error_diagnostics]
             raise CompileError(found or [Diagnostic("TAD0605", str(error), source=source)]) from None
+        found = [diagnostic_of(problem, source, "TAD0614") for problem in left_out]
+        return [replace(diagnostic, severity="warning") for diagnostic in found]
 
 
-def diagnostic_of(problem: Any, source: Source | None) -> Diagnostic:
-    """A problem of ours or of MLIR (TAD0605), shown in a source where its location is in that, else named."""
+def diagnostic_of(problem: Any, source: Source | None, code: str = "TAD0605") -> Diagnostic:
+    """A problem of ours or of MLIR, shown in a source where its location is in that, else named."""
     place = place_of(problem.location)
-    made = Diagnostic("TAD0605", problem.message, source=source)
+    made = Diagnostic(code, problem.message, source=source)
     if place is not None and source is not None and place.file == source.name:
         made.primary = Label(source.span_at(place))
     elif place is not None:

@@ -8,8 +8,8 @@ from typing import Any
 from tadc.api.function import Function, function_of_text
 from tadc.caller.warn_caller import warn_of
 from tadc.frontend.diagnostics import CompileError
-from tadc.importing.linalg_modules import ImportedProgram
-from tadc.importing.placed_text import in_imported_source
+from tadc.passes.linalg.linalg_programs import ImportedProgram
+from tadc.passes.linalg.placed_text import in_imported_source
 
 
 class ImportedFunction(Function):

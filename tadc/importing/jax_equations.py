@@ -10,9 +10,9 @@ from itertools import takewhile
 from typing import Any
 
 from tadc.importing.computation_parts import Computation
-from tadc.importing.refusals import KNOWN
-from tadc.importing.source_places import SourcePlace, is_of_user
 from tadc.lattice.late_dataclasses import dataclass
+from tadc.passes.linalg.refusals import KNOWN
+from tadc.passes.linalg.source_places import SourcePlace, is_of_user
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 #: What a call stands for; `jit` was called `pjit`.

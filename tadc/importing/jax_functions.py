@@ -13,9 +13,9 @@ from tadc.importing.imported_function import ImportedFunction, imported_function
 from tadc.importing.jax_equations import CALLS, has_own_derivative, place_of_equation
 from tadc.importing.jax_parts import PartialFunction
 from tadc.importing.jax_tracing import program_of_traced, traced_by_jax
-from tadc.importing.linalg_modules import legal_names
-from tadc.importing.refusals import refuse
-from tadc.importing.source_places import SourcePlace
+from tadc.passes.linalg.linalg_programs import legal_names
+from tadc.passes.linalg.refusals import refuse
+from tadc.passes.linalg.source_places import SourcePlace
 
 
 @overload

@@ -10,7 +10,7 @@ from tadc.importing.computation_parts import Part
 from tadc.importing.imported_function import imported_function
 from tadc.importing.jax_equations import JaxEquation, JaxValue
 from tadc.importing.jax_tracing import program_of_traced, traced_by_jax
-from tadc.importing.source_places import SourcePlace
+from tadc.passes.linalg.source_places import SourcePlace
 
 
 def value_of(value: JaxValue, known: dict[JaxValue, Any]) -> Any:

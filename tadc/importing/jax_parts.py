@@ -11,9 +11,9 @@ from tadc.importing.jax_equations import BODIES, JaxEquation, JaxValue, equation
 from tadc.importing.jax_part_programs import PartProgram, compute, value_of
 from tadc.importing.jax_sorting import sorted_equations
 from tadc.importing.jax_tracing import traced_by_jax
-from tadc.importing.linalg_modules import legal_names
 from tadc.importing.part_plans import LeftOperation, PartPlan
-from tadc.importing.source_places import SourcePlace
+from tadc.passes.linalg.linalg_programs import legal_names
+from tadc.passes.linalg.source_places import SourcePlace
 
 
 class PartialFunction:

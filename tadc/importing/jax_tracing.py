@@ -7,16 +7,10 @@ from importlib import import_module
 from typing import Any
 
 from tadc.dialect import mlir
-from tadc.importing.linalg_modules import (
-    ImportedProgram,
-    NamedValue,
-    entry_of,
-    lowered,
-    module_context,
-    program_of,
-)
-from tadc.importing.refusals import first_line, refuse, user_place
-from tadc.importing.source_places import SourcePlace
+from tadc.importing.linalg_modules import entry_of, lowered, module_context
+from tadc.passes.linalg.linalg_programs import ImportedProgram, NamedValue, program_of
+from tadc.passes.linalg.refusals import first_line, refuse, user_place
+from tadc.passes.linalg.source_places import SourcePlace
 
 
 def traced_by_jax(f: Callable[..., Any], args: Sequence[Any], name: str, place: SourcePlace | None) -> Any:

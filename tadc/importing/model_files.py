@@ -12,14 +12,14 @@ from tadc.caller.program_files import file_error
 from tadc.dialect import mlir
 from tadc.frontend.packages import imported
 from tadc.importing.imported_function import ImportedFunction, imported_function
-from tadc.importing.index_forms import IndexForm, SizeSymbol, of_atom
-from tadc.importing.linalg_generic import inner_operations
-from tadc.importing.linalg_modules import NamedValue, legal_names, lowered, module_context, program_of
-from tadc.importing.refusals import refuse
-from tadc.importing.source_places import SourcePlace
+from tadc.importing.linalg_modules import lowered, module_context
 from tadc.importing.torch_lowering import run_passes, to_linalg
+from tadc.passes.linalg.index_forms import IndexForm, SizeSymbol, of_atom
+from tadc.passes.linalg.linalg_generic import inner_operations
+from tadc.passes.linalg.linalg_programs import NamedValue, legal_names, open_sizes, program_of
+from tadc.passes.linalg.refusals import refuse
+from tadc.passes.linalg.source_places import SourcePlace
 
-_DYNAMIC = -(2**63)
 #: CHLO as its printer writes it. Of a dialect that it has not, MLIR reads the generic form alone.
 _TYPE = r"tensor<[^>]*>"
 _CHLO = re.compile(rf"chlo\.(\w+) (%[\w#:]+(?:, %[\w#:]+)*) : ({_TYPE}(?:, {_TYPE})*) -> ({_TYPE})")
@@ -76,7 +76,7 @@ def _of_mlir(path: str) -> ImportedFunction:
         lowered(module)
         function = _entry(path, module)
         names = _argument_names(function, raw if isinstance(raw, str) else "")
-        sizes = _open_sizes(function)
+        sizes = open_sizes(list(function.regions[0].blocks[0].arguments))
         given = [NamedValue(n, s) for n, s in zip(names, sizes, strict=True)]
         count = len(list(function.regions[0].blocks[0].operations)[-1].operation.operands)
         own = function.attributes["sym_name"].value
@@ -127,15 +127,6 @@ def _argument_names(function: Any, text: str) -> list[str]:
         written = [f"x{i}" for i in range(len(arguments))]
     located = [re.match(r'loc\("([^"]+)"\)', str(argument.location)) for argument in arguments]
     return legal_names([m[1] if m else w for m, w in zip(located, written, strict=True)])
-
-
-def _open_sizes(function: Any) -> list[dict[int, IndexForm]]:
-    """A symbol for each size that the types leave open."""
-    free = iter("NMKLPQRSTUVWXYZ")
-    return [
-        {i: of_atom(SizeSymbol(next(free))) for i, size in enumerate(a.type.shape) if size == _DYNAMIC}
-        for a in function.regions[0].blocks[0].arguments
-    ]
 
 
 def _by_position(names: Sequence[str], inputs: Sequence[str]) -> Callable[..., dict[str, Any]]:

@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.importing.computation_parts import Computation, Part, Sorting, parts_of, say_what_it_reads
-from tadc.importing.source_places import SourcePlace
 from tadc.lattice.late_dataclasses import dataclass
+from tadc.passes.linalg.source_places import SourcePlace
 
 #: A program of fewer operations is left, but for one that has others inside: it gains nothing.
 _LEAST = 2

@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any
 
 from tadc.importing.computation_parts import Computation, Sorting
-from tadc.importing.refusals import KNOWN
-from tadc.importing.source_places import SourcePlace, is_of_user
 from tadc.lattice.late_dataclasses import dataclass
+from tadc.passes.linalg.refusals import KNOWN
+from tadc.passes.linalg.source_places import SourcePlace, is_of_user
 
 _FLOATS = ("torch.float16", "torch.bfloat16", "torch.float32", "torch.float64")
 _INTEGERS = ("torch.int8", "torch.int16", "torch.int32", "torch.int64", "torch.uint8")

@@ -8,10 +8,11 @@ from importlib import import_module
 from typing import Any
 
 from tadc.dialect import mlir
-from tadc.importing.linalg_modules import ImportedProgram, NamedValue, lowered, module_context, program_of
-from tadc.importing.refusals import first_line, refuse
-from tadc.importing.source_places import SourcePlace
+from tadc.importing.linalg_modules import lowered, module_context
 from tadc.importing.torch_lowering import to_linalg
+from tadc.passes.linalg.linalg_programs import ImportedProgram, NamedValue, program_of
+from tadc.passes.linalg.refusals import first_line, refuse
+from tadc.passes.linalg.source_places import SourcePlace
 
 
 def program_of_graph(

@@ -6,8 +6,8 @@ import re
 from typing import Any, NoReturn
 
 from tadc.dialect import mlir
-from tadc.importing.refusals import refuse, refuse_operation
-from tadc.importing.source_places import SourcePlace, place_of
+from tadc.passes.linalg.refusals import refuse, refuse_operation
+from tadc.passes.linalg.source_places import SourcePlace, place_of
 
 _PIPELINES = (
     "builtin.module(func.func(torch-match-quantized-custom-ops),torchdynamo-export-to-torch-backend-pipeline)",

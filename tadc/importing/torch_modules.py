@@ -10,14 +10,15 @@ from importlib import import_module
 from typing import Any, cast
 from warnings import catch_warnings, simplefilter
 
-from tadc.caller.boundary import UsageError, public, usage
+from tadc.caller.boundary import public, usage
+from tadc.frontend.diagnostics import UsageError
 from tadc.frontend.packages import imported
 from tadc.importing.imported_function import ImportedFunction, imported_function
-from tadc.importing.index_forms import IndexForm, SizeSymbol, number, of_atom
-from tadc.importing.linalg_modules import NamedValue, legal_names
-from tadc.importing.refusals import first_line, refuse, user_place
-from tadc.importing.source_places import SourcePlace
 from tadc.importing.torch_graphs import decomposition_table, program_of_graph
+from tadc.passes.linalg.index_forms import IndexForm, SizeSymbol, number, of_atom
+from tadc.passes.linalg.linalg_programs import NamedValue, legal_names
+from tadc.passes.linalg.refusals import first_line, refuse, user_place
+from tadc.passes.linalg.source_places import SourcePlace
 
 
 @public

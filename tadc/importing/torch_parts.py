@@ -10,7 +10,6 @@ from warnings import catch_warnings, simplefilter
 
 from tadc.importing.computation_parts import Part, Sorting
 from tadc.importing.imported_function import imported_function
-from tadc.importing.linalg_modules import NamedValue, legal_names
 from tadc.importing.part_plans import LeftOperation, PartPlan
 from tadc.importing.torch_equations import (
     TorchOperation,
@@ -19,6 +18,7 @@ from tadc.importing.torch_equations import (
     sorted_operations,
 )
 from tadc.importing.torch_graphs import decomposition_table, program_of_graph
+from tadc.passes.linalg.linalg_programs import NamedValue, legal_names
 
 #: Operators of PyTorch take 64 tensors, and gradients have one more for each result.
 _MOST_INPUTS = 24

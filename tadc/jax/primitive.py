@@ -23,7 +23,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 from jax.sharding import NamedSharding, PartitionSpec
 
-from tadc.caller.boundary import UsageError, usage
+from tadc.caller.boundary import usage
+from tadc.frontend.diagnostics import UsageError
 from tadc.jax.derived import Derived, DerivedPart
 from tadc.jax.gather_warnings import warn_of_undivided
 from tadc.jax.traced_shapes import is_known

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tadc.importing.part_plans import LeftOperation
-from tadc.importing.refusals import first_line, user_place
 from tadc.importing.torch_functional import functional_graph
 from tadc.importing.torch_parts import TorchPlan
+from tadc.passes.linalg.refusals import first_line, user_place
 from tadc.torch.pytorch import torch
 
 #: For so many sizes of its arguments programs of a graph are made; others are computed by PyTorch.

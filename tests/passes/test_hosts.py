@@ -9,7 +9,9 @@ import pytest
 import tadc
 from tadc.compiler.run_passes import run_passes
 from tadc.dialect.mlir import ir, new_context
+from tadc.dialect.program_reader import read_program, tad_functions
 from tadc.dialect.readable_text import parse_module
+from tadc.toolkit.running import function_in_memory
 
 engine = pytest.importorskip("torch_mlir.execution_engine")
 runtime = pytest.importorskip("torch_mlir.runtime")
@@ -115,6 +117,11 @@ def test_operations_of_linalg_compute_the_same(name, is_sized):
     np.testing.assert_allclose(
         run(lowered, "canonicalize", "f", *given, like=wanted), wanted, rtol=tolerance, atol=tolerance
     )
+    assert run_passes(module, "linalg-to-tad") == []
+    (again,) = tad_functions(module.operation)
+    back = function_in_memory(read_program(again), "<again>")
+    assert back.program.sizes == f.program.sizes
+    np.testing.assert_allclose(back(*arrays), wanted, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -137,4 +144,80 @@ def test_what_linalg_does_not_have_is_said(text, said):
     before = str(module)
     with pytest.raises(tadc.CompileError, match=said):
         run_passes(module, "tad-to-linalg")
+    assert str(module) == before
+
+
+def test_a_round_trip_gives_the_formulas_back():
+    """A gradient whose reads are clamped in linalg, over sizes that the module tests, is as it was."""
+    f = tadc.vjp(tadc.function("x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (w[k]*x[i + k])"))
+    module = ir.Module.create(ir.Location.unknown(new_context()))
+    tadc.build(f, module)
+    assert run_passes(module, "tad-to-linalg,linalg-to-tad") == []
+    (again,) = tad_functions(module.operation)
+    assert str(function_in_memory(read_program(again), "<again>")) == (
+        "x: f64[N]\nw: f64[K]\ndy: f64[N - K + 1]\ndx_0: f64[N]\ndx_1: f64[K]\n\n"
+        "dx_0[i] = sum{j}_(max [0; K + i - N])^(min [K - 1; i]) (dy[i - j] * w[j])\n"
+        "dx_1[i] = sum{j}_0^(N - K) (dy[j] * x[i + j])\n"
+    )
+
+
+def test_a_host_of_linalg_gets_its_gradient():
+    rng = np.random.default_rng(3)
+    w, x, y = rng.normal(size=2), rng.normal(size=(8, 2)), rng.normal(size=8)
+    passes = "linalg-to-tad,tad-vjp,tad-cancel-deltas,tad-simplify,tad-to-loops"
+    found = run((GUESTS / "from-linalg.mlir").read_text(), passes, "step", w, x, y, like=w)
+    np.testing.assert_allclose(found, 2 * x.T @ (x @ w - y), rtol=1e-13)
+
+
+@pytest.mark.parametrize("passes", ["linalg-to-tad,tad-to-loops", "linalg-to-tad,tad-to-linalg"])
+def test_a_function_over_open_sizes_keeps_its_callers(passes):
+    rng = np.random.default_rng(4)
+    a, x = rng.normal(size=(3, 5)), rng.normal(size=5)
+    text = (
+        (GUESTS / "open-sizes.mlir").read_text()
+        + """
+        func.func @host(%a: tensor<3x5xf64>, %x: tensor<5xf64>) -> tensor<?xf64> {
+          %by = arith.constant 0.5 : f64
+          %b = tensor.cast %a : tensor<3x5xf64> to tensor<?x?xf64>
+          %y = tensor.cast %x : tensor<5xf64> to tensor<?xf64>
+          %r = func.call @scaled(%by, %b, %y) : (f64, tensor<?x?xf64>, tensor<?xf64>) -> tensor<?xf64>
+          return %r : tensor<?xf64>
+        }"""
+    )
+    found = run(text, passes, "host", a, x, like=np.empty(3))
+    np.testing.assert_allclose(found, 0.5 * (a @ x) ** 2, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("type", "said"),
+    [
+        ("tensor<4xi32>", "tensors of floats, not tensor<4xi32>"),
+        ("tensor<4xcomplex<f64>>", "tensors of floats"),
+        ("memref<4xf64>", "works on buffers"),
+    ],
+)
+def test_what_is_no_program_stays(type, said):
+    copy = f"linalg.copy ins(%x : {type}) outs(%x : {type})"
+    body = f"{copy}\nreturn" if "memref" in type else f"%y = {copy} -> {type}\nreturn %y : {type}"
+    results = "" if "memref" in type else f"-> {type}"
+    module = ir.Module.parse(f"func.func @f(%x: {type}) {results} {{ {body} }}", ir.Context())
+    before = str(module)
+    with pytest.warns(tadc.CompileWarning, match=said):
+        tadc.run_passes(module, "linalg-to-tad")
+    assert str(module) == before
+
+
+def test_operations_of_unknown_dialects_stay():
+    context = ir.Context()
+    context.allow_unregistered_dialects = True
+    type = "tensor<4xf64>"
+    text = f"""func.func @f(%x: {type}) -> {type} {{
+        %y = "theirs.op"(%x) : ({type}) -> {type}
+        %z = linalg.exp ins(%y : {type}) outs(%x : {type}) -> {type}
+        return %z : {type}
+    }}"""
+    module = ir.Module.parse(text, context)
+    before = str(module)
+    with pytest.warns(tadc.CompileWarning, match="`theirs.op` cannot be imported"):
+        tadc.run_passes(module, "linalg-to-tad")
     assert str(module) == before

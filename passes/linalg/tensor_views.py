@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from tadc.importing.elements import (
+from tadc.dialect.mlir import ir
+from tadc.passes.linalg.elements import (
+    Condition,
     Float,
     Integer,
     Scalar,
@@ -16,19 +17,19 @@ from tadc.importing.elements import (
     compared,
     is_whole,
 )
-from tadc.importing.imported_arrays import ImportedArray, view
-from tadc.importing.index_forms import IndexForm, divided, number, product, remainder
-from tadc.importing.linalg_reader import LinalgReader, translation
-from tadc.importing.refusals import refuse
+from tadc.passes.linalg.imported_arrays import ImportedArray, view
+from tadc.passes.linalg.index_forms import IndexForm, divided, number, product, remainder
+from tadc.passes.linalg.linalg_reader import LinalgReader, translation
+from tadc.passes.linalg.refusals import refuse
 
 _DYNAMIC = -(2**63)
 
 
 @translation("tensor.empty")
-def read_empty(reader: LinalgReader, op: Any) -> None:
+def read_empty(reader: LinalgReader, op: ir.Operation) -> None:
     """An array that something is written to."""
     result = op.results[0]
-    sizes = iter([reader.form(operand) for operand in op.operands])
+    sizes = iter([reader.size(operand) for operand in op.operands])
     known = [next(sizes) if size == _DYNAMIC else None for size in result.type.shape]
     zero: Scalar = Float(0.0)
     shape = reader.shape(result, known)
@@ -36,23 +37,23 @@ def read_empty(reader: LinalgReader, op: Any) -> None:
 
 
 @translation("tensor.cast")
-def read_cast(reader: LinalgReader, op: Any) -> None:
+def read_cast(reader: LinalgReader, op: ir.Operation) -> None:
     """The same array, of which more or less is known."""
     array = reader.array(op.operands[0])
     shape = reader.shape(op.results[0], array.shape)
     reader.give(op.results[0], view(array, shape, lambda at: at, reader.place(op)))
 
 
-def _mixed(reader: LinalgReader, static: Any, dynamic: list[Any]) -> list[Value]:
+def _mixed(reader: LinalgReader, static: ir.Attribute, dynamic: list[ir.Value]) -> list[Value]:
     """Numbers of which some are values of MLIR, in order."""
     found: list[Value] = []
-    for value in static:
+    for value in list[int](static):
         found.append(as_value(reader.scalar(dynamic.pop(0))) if value == _DYNAMIC else Integer(number(value)))
     return found
 
 
 def _slices(
-    reader: LinalgReader, op: Any, operands: list[Any]
+    reader: LinalgReader, op: ir.Operation, operands: list[ir.Value]
 ) -> tuple[list[Value], list[IndexForm], list[IndexForm]]:
     """Offsets, sizes and strides of a slice."""
     attributes = op.attributes
@@ -90,7 +91,7 @@ def _fits(full: Sequence[IndexForm], shape: Sequence[IndexForm]) -> bool:
 
 
 def slice_places(
-    reader: LinalgReader, op: Any, shape: Sequence[IndexForm]
+    reader: LinalgReader, op: ir.Operation, shape: Sequence[IndexForm]
 ) -> tuple[list[IndexForm], list[int], list[IndexForm]]:
     """Of an insertion the offsets, the dimensions that the source has, and the sizes."""
     offsets, sizes, _ = _slices(reader, op, list(op.operands)[2:])
@@ -101,7 +102,7 @@ def slice_places(
 
 
 @translation("tensor.extract_slice")
-def read_slice(reader: LinalgReader, op: Any) -> None:
+def read_slice(reader: LinalgReader, op: ir.Operation) -> None:
     """A slice with strides."""
     operands = list(op.operands)
     array = reader.settled(operands.pop(0), wider=False)
@@ -133,7 +134,7 @@ def read_slice(reader: LinalgReader, op: Any) -> None:
         return
 
     def chosen_at(at: tuple[IndexForm, ...]) -> Scalar:
-        from tadc.importing.scalar_operations import OPERATIONS
+        from tadc.passes.linalg.scalar_operations import OPERATIONS
 
         indices = [
             as_value(OPERATIONS["arith.addi"](offset, Integer(step)))
@@ -145,14 +146,14 @@ def read_slice(reader: LinalgReader, op: Any) -> None:
 
 
 @translation("tensor.insert_slice")
-def read_insertion(reader: LinalgReader, op: Any) -> None:
+def read_insertion(reader: LinalgReader, op: ir.Operation) -> None:
     """An array with a part of it replaced."""
     source, target = (reader.settled(operand, wider=False) for operand in list(op.operands)[:2])
     offsets, sizes, strides = _slices(reader, op, list(op.operands)[2:])
     kept = _kept(sizes, source.shape)
 
     def at(where: tuple[IndexForm, ...]) -> Scalar:
-        inside: list[Any] = []
+        inside: list[Condition] = []
         inner: list[IndexForm] = []
         for form, offset, size, stride in zip(where, offsets, sizes, strides, strict=True):
             if not isinstance(offset, Integer):
@@ -176,7 +177,7 @@ def read_insertion(reader: LinalgReader, op: Any) -> None:
 
 
 @translation("tensor.pad")
-def read_pad(reader: LinalgReader, op: Any) -> None:
+def read_pad(reader: LinalgReader, op: ir.Operation) -> None:
     """An array with a value around it."""
     operands = list(op.operands)
     array = reader.settled(operands.pop(0), wider=False)
@@ -201,7 +202,7 @@ def read_pad(reader: LinalgReader, op: Any) -> None:
 
 
 @translation("tensor.concat")
-def read_concatenation(reader: LinalgReader, op: Any) -> None:
+def read_concatenation(reader: LinalgReader, op: ir.Operation) -> None:
     """Arrays one behind the other."""
     dimension: int = op.attributes["dim"].value
     arrays = [reader.settled(operand, wider=False) for operand in op.operands]
@@ -228,8 +229,9 @@ def read_concatenation(reader: LinalgReader, op: Any) -> None:
     reader.computed(op.results[0], shape, at)
 
 
-def _groups(op: Any) -> list[list[int]]:
-    return [[int(i.value) for i in group] for group in op.attributes["reassociation"]]
+def _groups(op: ir.Operation) -> list[list[int]]:
+    groups = list[ir.ArrayAttr](op.attributes["reassociation"])
+    return [[int(i.value) for i in list[ir.IntegerAttr](group)] for group in groups]
 
 
 def merged(forms: Sequence[IndexForm], sizes: Sequence[IndexForm]) -> IndexForm:
@@ -265,7 +267,7 @@ def split(form: IndexForm, sizes: Sequence[IndexForm]) -> list[IndexForm] | None
 
 
 @translation("tensor.collapse_shape")
-def read_collapse(reader: LinalgReader, op: Any) -> None:
+def read_collapse(reader: LinalgReader, op: ir.Operation) -> None:
     """Dimensions that become one."""
     array = reader.settled(op.operands[0], wider=False)
     groups = _groups(op)
@@ -294,7 +296,7 @@ def _size(shape: Sequence[IndexForm], group: Sequence[int]) -> IndexForm:
 
 
 @translation("tensor.expand_shape")
-def read_expansion(reader: LinalgReader, op: Any) -> None:
+def read_expansion(reader: LinalgReader, op: ir.Operation) -> None:
     """A dimension that becomes several."""
     array = reader.settled(op.operands[0], wider=False)
     groups = _groups(op)

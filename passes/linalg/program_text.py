@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import count
 
-from tadc.importing.elements import (
+from tadc.passes.linalg.elements import (
     ALWAYS,
     AllOf,
     Called,
@@ -22,7 +22,7 @@ from tadc.importing.elements import (
     Truth,
     Value,
 )
-from tadc.importing.index_forms import Counter, Element, IndexForm, Quotient, ScaledIndex, SizeSymbol
+from tadc.passes.linalg.index_forms import Counter, Element, IndexForm, Quotient, ScaledIndex, SizeSymbol
 
 _LETTERS = "ijklmnpqrstuvabcdefgh"
 _SUM, _PRODUCT, _POWER, _PRIMARY = range(4)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from tadc.importing.elements import (
+from tadc.dialect.mlir import ir
+from tadc.passes.linalg.elements import (
     Compared,
     Condition,
     ImportedTensor,
@@ -20,14 +20,22 @@ from tadc.importing.elements import (
     compared,
     with_atoms,
 )
-from tadc.importing.imported_arrays import ImportedArray, counters_of, forms_at
-from tadc.importing.index_forms import Atom, Counter, IndexForm, divided, is_never_negative, number, of_atom
-from tadc.importing.linalg_reader import LinalgReader, translation
-from tadc.importing.refusals import refuse
+from tadc.passes.linalg.imported_arrays import ImportedArray, counters_of, forms_at
+from tadc.passes.linalg.index_forms import (
+    Atom,
+    Counter,
+    IndexForm,
+    divided,
+    is_never_negative,
+    number,
+    of_atom,
+)
+from tadc.passes.linalg.linalg_reader import Key, LinalgReader, translation
+from tadc.passes.linalg.refusals import refuse
 
 
 @translation("stablehlo.while", "scf.while")
-def read_while(reader: LinalgReader, op: Any) -> None:
+def read_while(reader: LinalgReader, op: ir.Operation) -> None:
     """A loop: as many steps as a counter says."""
     _Loop(reader, op).read()
 
@@ -35,7 +43,7 @@ def read_while(reader: LinalgReader, op: Any) -> None:
 class _Loop:
     """A loop: what it carries from step to step, and which of that is the counter."""
 
-    def __init__(self, reader: LinalgReader, op: Any) -> None:
+    def __init__(self, reader: LinalgReader, op: ir.Operation) -> None:
         self.reader, self.op, self.place = reader, op, reader.place(op)
         self.condition, self.body = (region.blocks[0] for region in op.regions)
         self.carried = list(self.body.arguments)
@@ -68,7 +76,7 @@ class _Loop:
         reader.loops.pop()
         self._results(stacked, states, tensor, steps)
 
-    def _give_number(self, value: Any, index: int, form: IndexForm) -> None:
+    def _give_number(self, value: ir.Value, index: int, form: IndexForm) -> None:
         """Say that a carried integer is an index expression."""
         scalar: Scalar = Integer(form)
         self.reader.give(value, ImportedArray((), self.initial[index].type, lambda _: scalar))
@@ -127,7 +135,7 @@ class _Loop:
             and sum(1 for _ in argument.uses) == 1
         )
 
-    def _writes_stack(self, op: Any, stacked: Sequence[int]) -> bool:
+    def _writes_stack(self, op: ir.Operation, stacked: Sequence[int]) -> bool:
         return op.name == "tensor.insert_slice" and any(op.results[0] == self.yields[i] for i in stacked)
 
     def _states(self, states: Sequence[int], steps: IndexForm) -> ImportedTensor:
@@ -228,10 +236,11 @@ class _Loop:
             else:
                 reader.give(result, initial)
 
-    def _give_stack(self, index: int, result: Any, steps: IndexForm) -> None:
+    def _give_stack(self, index: int, result: ir.Value, steps: IndexForm) -> None:
         """An array of which each step writes a slice."""
         reader, op = self.reader, _operation(self.yields[index])
-        from tadc.importing.tensor_views import slice_places
+        assert op is not None
+        from tadc.passes.linalg.tensor_views import slice_places
 
         source = reader.array(op.operands[0])
         time, initial = self.time, self.initial[index]
@@ -281,16 +290,17 @@ def _steps(holds: Condition, counter: Counter) -> IndexForm | None:
     return None if most is None else most.plus(1)
 
 
-def _evaluated(reader: LinalgReader, value: Any, argument: Any, given: Value) -> Value | None:
+def _evaluated(reader: LinalgReader, value: ir.Value, argument: ir.Value, given: Value) -> Value | None:
     """What a scalar array of a body is where an argument has a value; None where it needs others."""
     op = _operation(value)
     if op is None:
         return given if value == argument else None
     if op.name == "linalg.generic" and not list(op.operands[0].type.shape if op.operands else []):
         block = op.regions[0].blocks[0]
-        known: dict[Any, Scalar] = {}
+        known: dict[Key, Scalar] = {}
         for inner, operand in zip(block.arguments, op.operands, strict=True):
-            if _operation(operand) is not None and _operation(operand).name == "tensor.empty":
+            made = _operation(operand)
+            if made is not None and made.name == "tensor.empty":
                 continue
             found = _evaluated(reader, operand, argument, given)
             if found is None:
@@ -304,22 +314,22 @@ def _evaluated(reader: LinalgReader, value: Any, argument: Any, given: Value) ->
     return None
 
 
-def _operation(value: Any) -> Any:
+def _operation(value: ir.Value) -> ir.Operation | None:
     owner = value.owner
     if hasattr(owner, "operation") and hasattr(owner, "operands"):
         return owner.operation
     return owner if hasattr(owner, "operands") else None
 
 
-def _terminator(block: Any) -> Any:
+def _terminator(block: ir.Block) -> ir.Operation:
     return list(block.operations)[-1].operation
 
 
 @translation("stablehlo.case", "stablehlo.if", "scf.if")
-def read_case(reader: LinalgReader, op: Any) -> None:
+def read_case(reader: LinalgReader, op: ir.Operation) -> None:
     """A choice between branches: both are computed, element by element where the branch is taken."""
     test = op.operands[0]
-    yields: list[list[Any]] = []
+    yields: list[list[ir.Value]] = []
     for region in op.regions:
         terminator = reader.read_block(region.blocks[0])
         yields.append(list(terminator.operands))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from tadc.importing.elements import Scalar, Value, as_value
-from tadc.importing.index_forms import Counter, IndexForm, of_atom
-from tadc.importing.source_places import SourcePlace
 from tadc.lattice.late_dataclasses import dataclass
+from tadc.passes.linalg.elements import Scalar, Value, as_value
+from tadc.passes.linalg.index_forms import Counter, IndexForm, of_atom
+from tadc.passes.linalg.source_places import SourcePlace
 
+#: An array of NumPy, of any type of elements.
+Numbers = Any
 #: An element: what stands at index expressions, one for each dimension.
 At = Callable[[tuple[IndexForm, ...]], Scalar]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
-from tadc.importing.source_places import SourcePlace
 from tadc.lattice.late_dataclasses import dataclass, field, replace
+from tadc.passes.linalg.source_places import SourcePlace
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,10 @@ class _LinalgFunction(Wrapper):
         self.of_sizes = dict(zip(maps.sizes, self.forms, strict=True))
         self.known = tuple(row.substitute(self.of_sizes) for row in maps.known)
         self.sizes_known, self.made_folds = maps.known, 0
+        for decl, tensor in zip(maps.arguments, self.tensors, strict=True):
+            for n, extent in enumerate(decl.shape):
+                if tensor.type.is_dynamic_dim(n):
+                    self.expect(tensor, n, extent.substitute(self.of_sizes))
 
     def map(self, item: Map) -> None:
         """The tensors of a map."""

@@ -17,9 +17,10 @@ class Counter:
 
 @dataclass(frozen=True)
 class SizeSymbol:
-    """A size that a call tells."""
+    """A size that a call tells; one that `is_given` is an argument."""
 
     name: str
+    is_given: bool = False
 
 
 @dataclass(frozen=True)

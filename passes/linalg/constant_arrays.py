@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+import numpy as np
 
-from tadc.dialect import mlir
-from tadc.importing.elements import (
+from tadc.dialect.mlir import ir
+from tadc.passes.linalg.elements import (
     Float,
     ImportedTensor,
     Integer,
@@ -18,19 +17,18 @@ from tadc.importing.elements import (
     chosen,
     compared,
 )
-from tadc.importing.imported_arrays import ImportedArray
-from tadc.importing.index_forms import Element, IndexForm, number, of_atom
-from tadc.importing.linalg_reader import LinalgReader, constant_scalar
-from tadc.importing.refusals import refuse
+from tadc.passes.linalg.imported_arrays import At, ImportedArray, Numbers
+from tadc.passes.linalg.index_forms import Element, IndexForm, number, of_atom
+from tadc.passes.linalg.linalg_reader import LinalgReader, constant_scalar
+from tadc.passes.linalg.refusals import refuse
 
 #: So many numbers are written out as a choice; more are an argument.
 _FEW = 4
 
 
-def read_constant(reader: LinalgReader, op: Any) -> None:
+def read_constant(reader: LinalgReader, op: ir.Operation) -> None:
     """A constant of MLIR that is an array."""
     result = op.results[0]
-    np: Any = import_module("numpy")
     attribute = op.attributes["value"]
     type = reader.element_type(result)
     shape = reader.shape(result)
@@ -40,14 +38,14 @@ def read_constant(reader: LinalgReader, op: Any) -> None:
         return
     if "dense_resource" in str(attribute)[:200]:
         kind = f"Dense{type.upper().replace('SI', 'I')}ResourceElementsAttr"
-        if not hasattr(mlir.ir, kind):
+        if not hasattr(ir, kind):
             refuse("a constant that a resource of MLIR holds cannot be imported", reader.place(op))
-        attribute = getattr(mlir.ir, kind)(attribute)
+        attribute = getattr(ir, kind)(attribute)
     values = np.array(attribute).reshape([s.number or 0 for s in shape])
     give_constant(reader, result, values, type)
 
 
-def give_constant(reader: LinalgReader, result: Any, values: Any, type: str) -> None:
+def give_constant(reader: LinalgReader, result: ir.Value, values: Numbers, type: str) -> None:
     """Say that a value of MLIR is an array of NumPy's."""
     shape = tuple(map(number, values.shape))
     is_float = type in ("f16", "bf16", "f32", "f64")
@@ -72,28 +70,27 @@ def give_constant(reader: LinalgReader, result: Any, values: Any, type: str) -> 
     reader.give(result, reader.constant_argument(values, type))
 
 
-def _linear(values: Any) -> tuple[int, list[int]] | None:
+def _linear(values: Numbers) -> tuple[int, list[int]] | None:
     """First value and steps of integers that are a sum of multiples of their places."""
-    np: Any = import_module("numpy")
     if values.dtype.kind not in "iu" or not values.size:
         return None
     start = int(values.flat[0])
     steps: list[int] = []
-    guess = np.full(values.shape, start, dtype=np.int64)
-    for axis, size in enumerate(values.shape):
+    shape: tuple[int, ...] = values.shape
+    guess = np.full(shape, start, dtype=np.int64)
+    for axis, size in enumerate(shape):
         first = [0] * values.ndim
         first[axis] = min(1, size - 1)
         step = int(values[tuple(first)]) - start
         steps.append(step)
         line = [1] * values.ndim
         line[axis] = size
-        guess += (np.arange(size) * step).reshape(line)
+        guess += np.reshape(np.arange(size) * step, line)
     return (start, steps) if (guess == values).all() else None
 
 
-def _written_out(values: Any, type: str) -> Any:
+def _written_out(values: Numbers, type: str) -> At:
     """The elements of few constants, by conditions of their places."""
-    np: Any = import_module("numpy")
 
     def at(where: tuple[IndexForm, ...]) -> Scalar:
         found: Value | None = None

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from tadc.dialect import mlir
-from tadc.importing.elements import (
+from tadc.dialect.mlir import ir
+from tadc.passes.linalg.elements import (
     ALWAYS,
+    AllOf,
     Chosen,
+    Compared,
+    Condition,
     Float,
     Integer,
     Reduced,
     Scalar,
     Value,
     applied,
+    as_condition,
     as_value,
     both,
     chosen,
+    negated,
 )
-from tadc.importing.imported_arrays import ImportedArray, forms_at, view
-from tadc.importing.index_forms import Counter, IndexForm, divided, number, product, remainder
-from tadc.importing.linalg_reader import LinalgReader, translation
-from tadc.importing.refusals import refuse
-from tadc.importing.scalar_operations import ELEMENTWISE
+from tadc.passes.linalg.imported_arrays import ImportedArray, forms_at, view
+from tadc.passes.linalg.index_forms import Counter, IndexForm, number
+from tadc.passes.linalg.linalg_reader import Key, LinalgReader, affine_form, translation
+from tadc.passes.linalg.refusals import refuse
+from tadc.passes.linalg.scalar_operations import ELEMENTWISE
 
 #: What a reduction computes, by the operation that takes an element in.
 _KINDS = {
@@ -49,11 +54,12 @@ _KINDS = {
     "stablehlo.and": "min",
 }
 _JOINS = {"sum": "+", "prod": "*", "max": "max", "min": "min"}
+_NOTHING = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 _GREATEST = 1e30
 
 
 @translation("linalg.generic")
-def read_generic(reader: LinalgReader, op: Any) -> None:
+def read_generic(reader: LinalgReader, op: ir.Operation) -> None:
     """A `linalg.generic`."""
     _Generic(reader, op).read()
 
@@ -61,10 +67,11 @@ def read_generic(reader: LinalgReader, op: Any) -> None:
 class _Generic:
     """One operation: its loops, its operands with their maps, and its body."""
 
-    def __init__(self, reader: LinalgReader, op: Any) -> None:
+    def __init__(self, reader: LinalgReader, op: ir.Operation) -> None:
         self.reader, self.op = reader, op
-        self.maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
-        kinds = [str(kind) for kind in op.attributes["iterator_types"]]
+        maps = list[ir.AffineMapAttr](op.attributes["indexing_maps"])
+        self.maps: list[ir.AffineMap] = [attribute.value for attribute in maps]
+        kinds = list(map(str, list[ir.Attribute](op.attributes["iterator_types"])))
         self.is_reduction = ["reduction" in kind for kind in kinds]
         self.block = op.regions[0].blocks[0]
         self.arguments = list(self.block.arguments)
@@ -80,9 +87,11 @@ class _Generic:
                 continue
             shape = self.reader.array(operand).shape
             for result, size in zip(map.results, shape, strict=True):
-                if isinstance(result, mlir.ir.AffineDimExpr):
+                if isinstance(result, ir.AffineDimExpr):
                     position: int = result.position
                     known: IndexForm | None = sizes[position]
+                    if known is not None and known != size:
+                        self.reader.equal.append((known, size))
                     if known is None or known.number is None:
                         sizes[position] = size
         found = [size for size in sizes if size is not None]
@@ -103,7 +112,7 @@ class _Generic:
             else:
                 self._elementwise(number_, result, yielded)
 
-    def _is_view(self, yields: list[Any]) -> bool:
+    def _is_view(self, yields: list[ir.Value]) -> bool:
         """Make a copy or a broadcast, with all its dimensions in any order, a view."""
         if len(yields) != 1 or yields[0] not in self.arguments[: self.inputs]:
             return False
@@ -124,14 +133,12 @@ class _Generic:
     def _result_shape(self, number_: int) -> tuple[IndexForm, ...]:
         map = self.maps[self.inputs + number_]
         dims = {i: size for i, size in enumerate(self.sizes)}
-        return tuple(
-            dims[r.position] if isinstance(r, mlir.ir.AffineDimExpr) else number(1) for r in map.results
-        )
+        return tuple(dims[r.position] if isinstance(r, ir.AffineDimExpr) else number(1) for r in map.results)
 
     def _is_wider(self, position: int) -> bool:
         """Whether elements of an operand are read several times."""
         map = self.maps[position]
-        alone = {r.position for r in map.results if isinstance(r, mlir.ir.AffineDimExpr)}
+        alone = {r.position for r in map.results if isinstance(r, ir.AffineDimExpr)}
         return any(size.number != 1 and d not in alone for d, size in enumerate(self.sizes))
 
     def _settle_operands(self) -> None:
@@ -147,7 +154,7 @@ class _Generic:
         """The loops of the result's dimensions at index expressions."""
         found: dict[int, IndexForm] = {}
         for result, form in zip(self.maps[self.inputs + number_].results, at, strict=True):
-            if isinstance(result, mlir.ir.AffineDimExpr):
+            if isinstance(result, ir.AffineDimExpr):
                 found[result.position] = form
         for dim, size in enumerate(self.sizes):
             if dim not in found and size.number == 1:
@@ -155,22 +162,25 @@ class _Generic:
         return found
 
     def _at(self, position: int, dims: dict[int, IndexForm]) -> list[IndexForm]:
-        map = self.maps[position]
-        return [affine_form(result, dims) for result in map.results]
+        found = [affine_form(result, dims) for result in self.maps[position].results]
+        forms = [form for form in found if form is not None]
+        if len(forms) < len(found):
+            refuse("an index that is no sum of multiples cannot be imported", self.reader.place(self.op))
+        return forms
 
-    def _body(self, dims: dict[int, IndexForm], skipped: Sequence[Any] = ()) -> dict[Any, Scalar]:
+    def _body(self, dims: dict[int, IndexForm], skipped: Sequence[ir.Value] = ()) -> dict[Key, Scalar]:
         """What the body's arguments and indices are at values of the loops."""
-        known: dict[Any, Scalar] = _LazyArguments(self, dims, skipped)
+        known: dict[Key, Scalar] = _LazyArguments(self, dims, skipped)
         return known
 
-    def _elementwise(self, number_: int, result: Any, yielded: Any) -> None:
+    def _elementwise(self, number_: int, result: ir.Value, yielded: ir.Value) -> None:
         def at(where: tuple[IndexForm, ...]) -> Scalar:
             return self.reader.scalar(yielded, self._body(self._dims(number_, where)))
 
         kind = yielded.owner.name if hasattr(yielded.owner, "name") else ""
         self.reader.computed(result, self._result_shape(number_), at, kind, self.reader.place(self.op))
 
-    def _reduction(self, number_: int, result: Any, yielded: Any) -> None:
+    def _reduction(self, number_: int, result: ir.Value, yielded: ir.Value) -> None:
         argument = self.arguments[self.inputs + number_]
         terms = _terms(yielded, argument)
         if terms is None:
@@ -187,7 +197,7 @@ class _Generic:
             made = ImportedArray(shape, reader.element_type(result), refused, place)
             reader.give(result, made)
             return
-        kind, parts = terms
+        kind, parts, tests = terms
         loops = [d for d, is_reduction in enumerate(self.is_reduction) if is_reduction]
         initial = self.reader.settled(self.operands[self.inputs + number_], wider=False, reducing=True)
 
@@ -201,13 +211,16 @@ class _Generic:
                 value = as_value(self.reader.scalar(part, known))
                 total = value if total is None else applied(_JOINS[kind], total, value)
             assert total is not None
-            made = reduced(kind, counters, ALWAYS, total)
+            taken = both(*(_test_of(self.reader.scalar(test, known), holds) for test, holds in tests))
+            if not _is_of_indices(taken):
+                total, taken = chosen(taken, total, Float(_NOTHING[kind])), ALWAYS
+            made = reduced(kind, counters, taken, total)
             return joined(kind, as_value(initial.at(where)), made)
 
         self.reader.computed(result, self._result_shape(number_), at, kind, self.reader.place(self.op))
 
 
-def inner_operations(block: Any) -> Iterator[Any]:
+def inner_operations(block: ir.Block) -> Iterator[ir.Operation]:
     """The operations of a block and of blocks inside."""
     for view_ in block.operations:
         op = view_.operation
@@ -217,18 +230,18 @@ def inner_operations(block: Any) -> Iterator[Any]:
                 yield from inner_operations(inner)
 
 
-class _LazyArguments(dict[Any, Scalar]):
+class _LazyArguments(dict[Key, Scalar]):
     """What stands in a body; the arguments are read as they are asked for."""
 
-    def __init__(self, generic: _Generic, dims: dict[int, IndexForm], skipped: Sequence[Any]) -> None:
+    def __init__(self, generic: _Generic, dims: dict[int, IndexForm], skipped: Sequence[ir.Value]) -> None:
         super().__init__({("index", d): Integer(form) for d, form in dims.items()})
         self.generic, self.dims = generic, dims
-        self.positions = {a: p for p, a in enumerate(generic.arguments) if a not in skipped}
+        self.positions: dict[Key, int] = {a: p for p, a in enumerate(generic.arguments) if a not in skipped}
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: object) -> bool:
         return super().__contains__(key) or key in self.positions
 
-    def __missing__(self, key: Any) -> Scalar:
+    def __missing__(self, key: Key) -> Scalar:
         position = self.positions[key]
         operand = self.generic.operands[position]
         reader = self.generic.reader
@@ -241,35 +254,48 @@ class _LazyArguments(dict[Any, Scalar]):
         return found
 
 
-def _terms(yielded: Any, argument: Any) -> tuple[str, list[Any]] | None:
-    """The reduction that a body makes, and what it takes in; None for what is none."""
+def _terms(
+    yielded: ir.Value, argument: ir.Value
+) -> tuple[str, list[ir.Value], list[tuple[ir.Value, bool]]] | None:
+    """The reduction that a body makes, what it takes in, and what must hold or not for that; None for what is
+    none."""
     op = yielded.owner
     if not hasattr(op, "operands") or not hasattr(op, "name"):
         return None
+    if op.name == "arith.select":
+        test, then, other = op.operands
+        for one, rest, holds in ((then, other, True), (other, then, False)):
+            if rest == argument and (inner := _terms(one, argument)) is not None:
+                return inner[0], inner[1], [*inner[2], (test, holds)]
     kind = _KINDS.get(op.name)
     if kind is None:
         return None
     left, right = list(op.operands)[:2]
     for one, other in ((left, right), (right, left)):
         if one == argument:
-            return kind, [other]
+            return kind, [other], []
     for one, other in ((left, right), (right, left)):
         inner = _terms(one, argument)
-        if inner is not None and inner[0] == kind:
-            return kind, [*inner[1], other]
+        if inner is not None and inner[0] == kind and not inner[2]:
+            return kind, [*inner[1], other], []
     return None
 
 
-def reduced(kind: str, counters: tuple[Counter, ...], where: Any, body: Value) -> Value:
+def _test_of(scalar: Scalar, holds: bool) -> Condition:
+    condition = as_condition(scalar)
+    return condition if holds else negated(condition)
+
+
+def reduced(kind: str, counters: tuple[Counter, ...], where: Condition, body: Value) -> Value:
     """A reduction; over nothing but single values it is the body."""
     left = tuple(counter for counter in counters if counter.size.number != 1)
     if not left:
-        return body if where == ALWAYS else chosen(where, body, Float(0.0))
+        return chosen(where, body, Float(_NOTHING[kind]))
     if kind == "sum" and isinstance(body, Chosen) and body.other in (Float(0.0), Integer(number(0))):
         # A summand that is 0 elsewhere is summed where it is not.
         return (
             reduced(kind, left, both(where, body.condition), body.then)
-            if _is_guard(body)
+            if _is_of_indices(body.condition)
             else Reduced(kind, left, where, body)
         )
     if isinstance(body, Reduced) and body.kind == kind:
@@ -277,12 +303,9 @@ def reduced(kind: str, counters: tuple[Counter, ...], where: Any, body: Value) -
     return Reduced(kind, left, where, body)
 
 
-def _is_guard(choice: Chosen) -> bool:
-    from tadc.importing.elements import AllOf, Compared
-
-    condition = choice.condition
+def _is_of_indices(condition: Condition) -> bool:
     parts = condition.parts if isinstance(condition, AllOf) else (condition,)
-    return all(isinstance(p, Compared) and p.is_of_indices for p in parts)
+    return all(p == ALWAYS or (isinstance(p, Compared) and p.is_of_indices) for p in parts)
 
 
 def joined(kind: str, initial: Value, made: Value) -> Value:
@@ -308,34 +331,11 @@ def _is_bit(initial: Value, made: Value, value: int) -> bool:
     return is_bits and initial == Integer(number(value))
 
 
-def affine_form(expression: Any, dims: dict[int, IndexForm]) -> IndexForm:
-    """An affine expression of MLIR at values of its dimensions."""
-    ir = mlir.ir
-    if isinstance(expression, ir.AffineDimExpr):
-        return dims[expression.position]
-    if isinstance(expression, ir.AffineConstantExpr):
-        return number(expression.value)
-    binary = expression
-    left, right = affine_form(binary.lhs, dims), affine_form(binary.rhs, dims)
-    if isinstance(expression, ir.AffineAddExpr):
-        return left + right
-    if isinstance(expression, ir.AffineMulExpr):
-        found = product(left, right)
-    elif isinstance(expression, ir.AffineModExpr):
-        found = remainder(left, right)
-    elif isinstance(expression, ir.AffineFloorDivExpr):
-        found = divided(left, right)
-    else:
-        found = divided(left + right.plus(-1), right)
-    assert found is not None
-    return found
-
-
 @translation("elementwise", *ELEMENTWISE)
-def read_elementwise(reader: LinalgReader, op: Any) -> None:
+def read_elementwise(reader: LinalgReader, op: ir.Operation) -> None:
     """An operation on whole arrays, element by element."""
     if op.name == "arith.constant":
-        from tadc.importing.constant_arrays import read_constant
+        from tadc.passes.linalg.constant_arrays import read_constant
 
         read_constant(reader, op)
         return
@@ -350,7 +350,7 @@ def read_elementwise(reader: LinalgReader, op: Any) -> None:
 
 
 @translation("linalg.fill")
-def read_fill(reader: LinalgReader, op: Any) -> None:
+def read_fill(reader: LinalgReader, op: ir.Operation) -> None:
     """A constant array."""
     source, target = op.operands
 

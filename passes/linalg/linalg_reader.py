@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import NoReturn, TypeAlias
 
-from tadc.importing.elements import (
+from tadc.dialect.mlir import ir
+from tadc.passes.linalg.decided_choices import decided
+from tadc.passes.linalg.elements import (
     AllOf,
     Compared,
+    Condition,
     Float,
     ImportedTensor,
     Integer,
@@ -16,7 +20,9 @@ from tadc.importing.elements import (
     TensorElement,
     Truth,
     Value,
+    as_condition,
     as_value,
+    both,
     by_cases,
     compared,
     forms_of,
@@ -26,21 +32,24 @@ from tadc.importing.elements import (
     parts_of,
     weight_of,
 )
-from tadc.importing.imported_arrays import At, ImportedArray, counters_of, forms_at
-from tadc.importing.index_forms import (
+from tadc.passes.linalg.imported_arrays import At, ImportedArray, Numbers, counters_of, forms_at
+from tadc.passes.linalg.index_forms import (
     Counter,
     Element,
     IndexForm,
     atoms_of,
+    divided,
     is_never_negative,
     least,
     number,
     of_atom,
+    product,
+    remainder,
 )
-from tadc.importing.index_tables import is_of_indices
-from tadc.importing.refusals import refuse, refuse_operation
-from tadc.importing.scalar_operations import OPERATIONS, RELATIONS, select
-from tadc.importing.source_places import SourcePlace, place_of
+from tadc.passes.linalg.index_tables import is_of_indices
+from tadc.passes.linalg.refusals import refuse, refuse_operation
+from tadc.passes.linalg.scalar_operations import OPERATIONS, RELATIONS, select
+from tadc.passes.linalg.source_places import SourcePlace, place_of
 
 #: An element that weighs more is a definition where several read it, or one that is longer than it.
 _LIGHT = 2
@@ -66,10 +75,13 @@ _FLOAT_PREDICATES = (
     "",
 )
 _INTEGER_PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
+_AFFINE = ("affine.apply", "affine.max", "affine.min")
 _DYNAMIC = -(2**63)
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
-Translation = Callable[["LinalgReader", Any], None]
+#: What scalars of a body are known by: values, and numbers of loops.
+Key: TypeAlias = "ir.Value | tuple[str, int]"
+Translation = Callable[["LinalgReader", "ir.Operation"], None]
 
 #: Operations on arrays, by name; the modules beside this one fill it.
 TRANSLATIONS: dict[str, Translation] = {}
@@ -93,25 +105,27 @@ class LinalgReader:
 
     def __init__(self, bounds: dict[str, IndexForm], where: SourcePlace | None) -> None:
         self.where = where
-        self.arrays: dict[Any, ImportedArray] = {}
+        self.arrays: dict[ir.Value, ImportedArray] = {}
         self.tensors: list[ImportedTensor] = []
         self.bounds = bounds
         self.demands: dict[str, IndexForm] = {}
-        self._scalars: dict[Any, Scalar] = {}
+        #: What the function asserts of sizes, and forms that are equal where shapes fit each other.
+        self.asserted: list[Condition] = []
+        self.equal: list[tuple[IndexForm, IndexForm]] = []
+        self._scalars: dict[Key, Scalar] = {}
         #: Counters of loops that are read now, and tensors that are not defined yet.
         self.loops: list[Counter] = []
         self.open: set[ImportedTensor] = set()
 
     # Reading operations.
-    def read_block(self, block: Any) -> Any:
+    def read_block(self, block: ir.Block) -> ir.Operation:
         """Read all operations of a block; its terminator."""
-        last = None
-        for op in block.operations:
-            last = op.operation
-            self.read(last)
-        return last
+        operations = [op.operation for op in block.operations]
+        for op in operations:
+            self.read(op)
+        return operations[-1]
 
-    def read(self, op: Any) -> None:
+    def read(self, op: ir.Operation) -> None:
         """Read an operation."""
         name = op.name
         for result in op.results:
@@ -124,28 +138,31 @@ class LinalgReader:
             "tensor.dim",
             "tensor.extract",
             "index.constant",
+            *_AFFINE,
         ):
             if op.results and self.is_array(op.results[0]):
                 TRANSLATIONS["elementwise"](self, op)
+        elif name == "cf.assert":
+            self.asserted.append(as_condition(self.scalar(op.operands[0])))
         elif name.rpartition(".")[2] not in ("return", "yield", "assert"):
             refuse_operation(name, self.place(op))
 
     @staticmethod
-    def is_array(value: Any) -> bool:
+    def is_array(value: ir.Value) -> bool:
         """Whether a value of MLIR is a tensor."""
         return str(value.type).startswith("tensor<")
 
-    def array(self, value: Any) -> ImportedArray:
+    def array(self, value: ir.Value) -> ImportedArray:
         """The array of a value."""
         return self.arrays[value]
 
-    def give(self, value: Any, array: ImportedArray) -> None:
+    def give(self, value: ir.Value, array: ImportedArray) -> None:
         """Say what a value is."""
         array.uses = sum(1 for use in value.uses if use.owner.name != "tensor.dim")
         self.arrays[value] = array
 
     # What arrays are made of.
-    def element_type(self, value: Any) -> str:
+    def element_type(self, value: ir.Value) -> str:
         """The name of the element type; refuses complex numbers and others that there are not."""
         element = str(value.type.element_type)
         if element in _FLOATS or element == "index" or element.lstrip("sui").isdigit():
@@ -154,13 +171,13 @@ class LinalgReader:
         help = "write real and imaginary parts as two arrays" if "complex" in what else "convert them to f32"
         refuse(f"{what} cannot be imported", self.place(value.owner), help)
 
-    def place(self, op: Any) -> SourcePlace | None:
+    def place(self, op: ir.Operation) -> SourcePlace | None:
         """Where an operation stands in the user's source."""
         found = place_of(op.location) if hasattr(op, "location") else None
         # What is outside of the function's file, as who called it, says nothing where there is no other.
         return found or self.where
 
-    def shape(self, value: Any, known: Sequence[IndexForm | None] = ()) -> tuple[IndexForm, ...]:
+    def shape(self, value: ir.Value, known: Sequence[IndexForm | None] = ()) -> tuple[IndexForm, ...]:
         """The shape of a value; where its type does not tell a size, what is known."""
         sizes: list[IndexForm] = []
         for position, size in enumerate(value.type.shape):
@@ -174,7 +191,7 @@ class LinalgReader:
         return tuple(sizes)
 
     # Scalars.
-    def scalar(self, value: Any, known: dict[Any, Scalar] | None = None) -> Scalar:
+    def scalar(self, value: ir.Value, known: dict[Key, Scalar] | None = None) -> Scalar:
         """What a scalar of MLIR is; `known` has those of a body, and takes what is found."""
         memo = self._scalars if known is None else known
         if value in memo:
@@ -186,14 +203,25 @@ class LinalgReader:
         memo[value] = found
         return found
 
-    def form(self, value: Any, known: dict[Any, Scalar] | None = None) -> IndexForm:
+    def give_scalar(self, value: ir.Value, scalar: Scalar) -> None:
+        """Say what a scalar is that is an argument."""
+        self._scalars[value] = scalar
+
+    def form(self, value: ir.Value, known: dict[Key, Scalar] | None = None) -> IndexForm:
         """An index of MLIR as an index expression."""
         found = as_value(self.scalar(value, known))
         if not isinstance(found, Integer):
             self.refuse_index(value.owner)
         return found.form
 
-    def refuse_index(self, op: Any) -> NoReturn:
+    def size(self, value: ir.Value) -> IndexForm:
+        """A size of MLIR; one that is not negative, as the function asserts, may be written so."""
+        found = decided(as_value(self.scalar(value)), both(*self.asserted))
+        if not isinstance(found, Integer):
+            self.refuse_index(value.owner)
+        return found.form
+
+    def refuse_index(self, op: ir.Operation) -> NoReturn:
         """Say that an index depends on values."""
         refuse(
             "an index that is computed of values cannot be imported",
@@ -201,7 +229,7 @@ class LinalgReader:
             "give such indices as an argument, an array of integers",
         )
 
-    def _computed(self, op: Any, value: Any, memo: dict[Any, Scalar]) -> Scalar:
+    def _computed(self, op: ir.Operation, value: ir.Value, memo: dict[Key, Scalar]) -> Scalar:
         name = op.name
         if name == "arith.constant":
             return self._constant(op.attributes["value"], value)
@@ -214,6 +242,8 @@ class LinalgReader:
             return self.element(array, indices, op)
         if name == "linalg.index":
             return memo[("index", op.attributes["dim"].value)]
+        if name in _AFFINE:
+            return self._affine(op, memo)
         if name == "scf.if":
             position = list(op.results).index(value)
             branches = [list(region.blocks[0].operations)[-1].operation for region in op.regions]
@@ -222,7 +252,26 @@ class LinalgReader:
         operands = [self.scalar(operand, memo) for operand in op.operands]
         return self.operation(op, operands)
 
-    def operation(self, op: Any, operands: Sequence[Scalar]) -> Scalar:
+    def _affine(self, op: ir.Operation, memo: dict[Key, Scalar]) -> Scalar:
+        """A form of indices, or the least or greatest of several; of choices, case by case."""
+        said = op.attributes["map"].value
+        join = OPERATIONS["arith.maxsi" if op.name == "affine.max" else "arith.minsi"]
+
+        def of(forms: list[IndexForm], values: list[Value]) -> Value:
+            if values:
+                return by_cases(values[0], lambda form: of([*forms, form], values[1:]))
+            dims, symbols = dict(enumerate(forms)), dict(enumerate(forms[said.n_dims :]))
+            made = [affine_form(result, dims, symbols) for result in said.results]
+            if None in made:
+                refuse("an index that is no sum of multiples cannot be imported", self.place(op))
+            return as_value(reduce(join, [Integer(form) for form in made if form is not None]))
+
+        values = [as_value(self.scalar(operand, memo)) for operand in op.operands]
+        if not all(map(is_whole, values)):
+            self.refuse_index(op)
+        return of([], values)
+
+    def operation(self, op: ir.Operation, operands: Sequence[Scalar]) -> Scalar:
         """What an operation on scalars makes of its operands."""
         name = op.name
         if name in ("arith.cmpf", "arith.cmpi"):
@@ -255,10 +304,10 @@ class LinalgReader:
             return is_nan if kind == "uno" else negated(is_nan)
         return compared(RELATIONS[kind], left, right)
 
-    def _constant(self, attribute: Any, value: Any) -> Scalar:
+    def _constant(self, attribute: ir.Attribute, value: ir.Value) -> Scalar:
         return constant_scalar(attribute.value, str(value.type))
 
-    def element(self, array: ImportedArray, indices: Sequence[Value], op: Any) -> Scalar:
+    def element(self, array: ImportedArray, indices: Sequence[Value], op: ir.Operation) -> Scalar:
         """An element of an array at indices, of which some may be choices."""
         for position, index in enumerate(indices):
             if isinstance(index, Integer):
@@ -288,12 +337,12 @@ class LinalgReader:
         if known is None or is_never_negative(known - below):
             self.demands[element.array] = below
 
-    def constant_argument(self, values: Any, type: str) -> ImportedArray:
+    def constant_argument(self, values: Numbers, type: str) -> ImportedArray:
         """An argument that has a value: an array of constants."""
         raise NotImplementedError
 
     # Definitions.
-    def settled(self, value: Any, *, wider: bool, reducing: bool = False) -> ImportedArray:
+    def settled(self, value: ir.Value, *, wider: bool, reducing: bool = False) -> ImportedArray:
         """The array of an operand, stored before where what reads it would compute it more than once."""
         return self.settle(self.array(value), self.place(value.owner), wider=wider, reducing=reducing)
 
@@ -344,7 +393,12 @@ class LinalgReader:
         array.at, array.is_stored, array.weight, array.reduces = read, True, 0, False
 
     def computed(
-        self, value: Any, shape: Sequence[IndexForm], at: At, kind: str = "", place: SourcePlace | None = None
+        self,
+        value: ir.Value,
+        shape: Sequence[IndexForm],
+        at: At,
+        kind: str = "",
+        place: SourcePlace | None = None,
     ) -> ImportedArray:
         """Say that a value has elements that are computed; how much that is is found at a sample."""
         array = ImportedArray(tuple(shape), self.element_type(value), at, place or self.place(value.owner))
@@ -355,7 +409,33 @@ class LinalgReader:
         return array
 
 
-def constant_scalar(value: Any, type: str) -> Scalar:
+def affine_form(
+    expression: ir.AffineExpr, dims: Mapping[int, IndexForm], symbols: Mapping[int, IndexForm] | None = None
+) -> IndexForm | None:
+    """An affine expression of MLIR at values of its dimensions; None where no index expression says it."""
+    if isinstance(expression, ir.AffineDimExpr):
+        return dims[expression.position]
+    if isinstance(expression, ir.AffineSymbolExpr):
+        return (symbols or {})[expression.position]
+    if isinstance(expression, ir.AffineConstantExpr):
+        return number(expression.value)
+    left, right = (affine_form(side, dims, symbols) for side in (expression.lhs, expression.rhs))
+    if left is None or right is None:
+        return None
+    if isinstance(expression, ir.AffineAddExpr):
+        return left + right
+    if isinstance(expression, ir.AffineMulExpr):
+        return product(left, right)
+    if not is_never_negative(right.plus(-1)):
+        return None
+    if isinstance(expression, ir.AffineModExpr):
+        return remainder(left, right)
+    if isinstance(expression, ir.AffineFloorDivExpr):
+        return divided(left, right)
+    return divided(left + right.plus(-1), right)
+
+
+def constant_scalar(value: float | bool, type: str) -> Scalar:
     """A number of MLIR: of one bit a condition, an integer as an index expression."""
     if type == "i1":
         return Truth(bool(value))

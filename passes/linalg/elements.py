@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterable
 
 from tadc.frontend.float_functions import HOLDS
-from tadc.importing.index_forms import Atom, Counter, IndexForm, Quotient, is_never_negative, replaced
-from tadc.importing.source_places import SourcePlace
 from tadc.lattice.late_dataclasses import dataclass
+from tadc.passes.linalg.index_forms import Atom, Counter, IndexForm, Quotient, is_never_negative, replaced
+from tadc.passes.linalg.source_places import SourcePlace
 
 
 @dataclass(eq=False)
@@ -314,14 +314,14 @@ def _consistent(parts: Iterable[Condition]) -> tuple[Condition, ...] | None:
     """Conditions without those that others imply; None where two exclude each other."""
     kept: list[Condition] = []
     for part in parts:
-        gap = _gap(part)
+        gap = gap_of(part)
         if any(negated(other) == part for other in kept):
             return None
         if gap is None:
             kept.append(part)
             continue
         for other in list(kept):
-            known = _gap(other)
+            known = gap_of(other)
             if known is None:
                 continue
             if (total := (known + gap).number) is not None and total < 0:
@@ -336,8 +336,8 @@ def _consistent(parts: Iterable[Condition]) -> tuple[Condition, ...] | None:
     return tuple(kept)
 
 
-def _gap(condition: Condition) -> IndexForm | None:
-    """What is 0 or more where a comparison of indices holds."""
+def gap_of(condition: Condition) -> IndexForm | None:
+    """What is 0 or more where a comparison of indices by `<` or `<=` holds; None for other conditions."""
     if not isinstance(condition, Compared):
         return None
     if not isinstance(condition.left, Integer) or not isinstance(condition.right, Integer):

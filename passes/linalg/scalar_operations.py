@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from tadc.frontend.functions import FUNCTIONS
-from tadc.importing.elements import (
+from tadc.passes.linalg.elements import (
     ONE,
     Chosen,
     Float,
@@ -24,8 +24,8 @@ from tadc.importing.elements import (
     is_whole,
     negated,
 )
-from tadc.importing.index_forms import IndexForm, divided, is_never_negative, number, product, remainder
-from tadc.importing.index_tables import by_table
+from tadc.passes.linalg.index_forms import IndexForm, divided, is_never_negative, number, product, remainder
+from tadc.passes.linalg.index_tables import by_table
 
 Operation = Callable[..., Scalar]
 

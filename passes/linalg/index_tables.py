@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tadc.frontend.float_functions import HOLDS, float_function
 from tadc.frontend.functions import OPERATORS
-from tadc.importing.elements import (
+from tadc.passes.linalg.elements import (
     AllOf,
     Called,
     Chosen,
@@ -22,7 +22,16 @@ from tadc.importing.elements import (
     forms_of,
     parts_of,
 )
-from tadc.importing.index_forms import Atom, Counter, IndexForm, atoms_of, divided, number, of_atom, replaced
+from tadc.passes.linalg.index_forms import (
+    Atom,
+    Counter,
+    IndexForm,
+    atoms_of,
+    divided,
+    number,
+    of_atom,
+    replaced,
+)
 
 #: So many values of an index are looked at, at most, and steps up to this.
 _MOST, _STEEPEST = 1 << 14, 16

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import sysconfig
 from functools import cache
 from linecache import getlines
 from pathlib import Path
-from typing import Any
 
 from tadc.frontend.source import Source, Span
 from tadc.lattice.late_dataclasses import dataclass
 
 _FILE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _ASSIGNMENT = re.compile(r"\s*([^\W\d]\w*)\s*(?::[^=]+)?=(?!=)")
-_OURS = str(Path(__file__).parent.parent)
+_OURS = str(Path(sys.modules["tadc"].__file__ or "").parent)
 _LIBRARIES = (*(sysconfig.get_path(kind) for kind in ("purelib", "platlib", "stdlib")), _OURS)
 
 
@@ -54,7 +54,7 @@ def is_of_user(file: str) -> bool:
     return not file.startswith(_LIBRARIES) and "site-packages" not in file
 
 
-def place_of(location: Any) -> SourcePlace | None:
+def place_of(location: object) -> SourcePlace | None:
     """The innermost place in a location of MLIR that is in no library; any other where all are."""
     files = _FILE.findall(str(location))
     for file, line, _ in files:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from tadc.caller.boundary import UsageError
-from tadc.frontend.diagnostics import Diagnostic, Label
-from tadc.importing.source_places import SourcePlace, is_of_user, place_of
+from tadc.dialect.mlir import ir
+from tadc.frontend.diagnostics import Diagnostic, Label, UsageError
+from tadc.passes.linalg.source_places import SourcePlace, is_of_user, place_of
 
 #: By the name of an operation what a person calls it, and what can be done.
 KNOWN = {
@@ -35,19 +35,27 @@ KNOWN = {
 }
 
 
+class Refusal(UsageError):
+    """What cannot be imported; `place` is where in the user's source it is."""
+
+    def __init__(self, diagnostics: list[Diagnostic], place: SourcePlace | None) -> None:
+        super().__init__(diagnostics)
+        self.place = place
+
+
 def refuse(what: str, place: SourcePlace | None, *helps: str, note: str = "") -> NoReturn:
-    """Raise UsageError (TAD0513) about something at a place of the user's source."""
+    """Raise Refusal (TAD0513) about something at a place of the user's source."""
     found = Diagnostic("TAD0513", what, helps=list(helps), notes=[note] if note else [])
     source = place.source() if place is not None else None
     if place is not None and source is not None:
         found.source, found.primary = source, Label(place.span(source))
     elif place is not None:
         found.notes.append(place.note())
-    raise UsageError([found])
+    raise Refusal([found], place)
 
 
-def refuse_known(operations: Iterable[Any], otherwise: SourcePlace | None) -> None:
-    """Raise UsageError (TAD0513) for the first operation that is known not to be in the language.
+def refuse_known(operations: Iterable[ir.Operation], otherwise: SourcePlace | None) -> None:
+    """Raise Refusal (TAD0513) for the first operation that is known not to be in the language.
 
     What leads to it, as complex numbers to a Fourier transform, would else be named first.
     """
@@ -64,7 +72,7 @@ def refuse_known(operations: Iterable[Any], otherwise: SourcePlace | None) -> No
 
 
 def refuse_operation(name: str, place: SourcePlace | None, target: str = "") -> NoReturn:
-    """Raise UsageError (TAD0513) for an operation that has no translation."""
+    """Raise Refusal (TAD0513) for an operation that has no translation."""
     full = target or name
     short = full.rpartition(".")[2]
     known = next((said for key, said in KNOWN.items() if key in short), None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
-from tadc.importing.elements import (
+from tadc.dialect.mlir import ir
+from tadc.passes.linalg.elements import (
     Called,
     Condition,
     Float,
@@ -19,17 +19,17 @@ from tadc.importing.elements import (
     chosen,
     compared,
 )
-from tadc.importing.imported_arrays import ImportedArray, forms_at
-from tadc.importing.index_forms import Counter, IndexForm, number, of_atom
-from tadc.importing.linalg_generic import joined, reduced
-from tadc.importing.linalg_reader import LinalgReader, translation
-from tadc.importing.refusals import refuse
+from tadc.passes.linalg.imported_arrays import ImportedArray, forms_at
+from tadc.passes.linalg.index_forms import Counter, IndexForm, number, of_atom
+from tadc.passes.linalg.linalg_generic import joined, reduced
+from tadc.passes.linalg.linalg_reader import LinalgReader, translation
+from tadc.passes.linalg.refusals import refuse
 
 _JOINS = {"addf": "sum", "addi": "sum", "add": "sum", "mulf": "prod", "multiply": "prod"}
 _EXTREMES = {"maximumf": "max", "maximum": "max", "maxnumf": "max", "minimumf": "min", "minimum": "min"}
 
 
-def _kind(block: Any) -> str:
+def _kind(block: ir.Block) -> str:
     """What a scatter does with what is there: `set`, `sum`, `prod`, `max` or `min`; "" for anything else."""
     yielded = list(block.operations)[-1].operation.operands[0]
     arguments = list(block.arguments)
@@ -46,7 +46,7 @@ class WindowScatter:
     """An array into which updates go."""
 
     def __init__(
-        self, reader: LinalgReader, op: Any, kind: str, target: ImportedArray, updates: ImportedArray
+        self, reader: LinalgReader, op: ir.Operation, kind: str, target: ImportedArray, updates: ImportedArray
     ):
         self.reader, self.op, self.kind = reader, op, kind
         self.target, self.updates = target, updates
@@ -110,7 +110,7 @@ class WindowScatter:
 
 
 @translation("stablehlo.scatter")
-def read_scatter(reader: LinalgReader, op: Any) -> None:
+def read_scatter(reader: LinalgReader, op: ir.Operation) -> None:
     """A scatter of StableHLO with one array."""
     kind = _kind(op.regions[0].blocks[0])
     if len(op.results) != 1 or not kind:
@@ -159,7 +159,7 @@ def _numbers(text: str) -> dict[str, list[int]]:
 
 
 @translation("tm_tensor.scatter")
-def read_torch_scatter(reader: LinalgReader, op: Any) -> None:
+def read_torch_scatter(reader: LinalgReader, op: ir.Operation) -> None:
     """A scatter of torch-mlir: updates and their places, a row for each."""
     kind = _kind(op.regions[0].blocks[0])
     if not kind:
@@ -191,7 +191,7 @@ def read_torch_scatter(reader: LinalgReader, op: Any) -> None:
 
 
 @translation("tm_tensor.scan")
-def read_scan(reader: LinalgReader, op: Any) -> None:
+def read_scan(reader: LinalgReader, op: ir.Operation) -> None:
     """A cumulative sum or product."""
     kind = _kind(op.regions[0].blocks[0])
     if kind not in ("sum", "prod", "max", "min"):

@@ -1,0 +1,1 @@
+"""Programs from functions of MLIR's `linalg` dialect, and back: one reader for importers and passes."""

@@ -1,0 +1,240 @@
+"""Functions of `linalg` over tensors in a host's module, read into programs where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tadc.dialect.index_maps import IndexOverflow
+from tadc.dialect.locations import UnsupportedIR, name_of, place_of
+from tadc.dialect.mlir import ir, passmanager
+from tadc.dialect.writer import write_program
+from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.extents import as_form
+from tadc.frontend.naming import first_free
+from tadc.frontend.per_value import read_program
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.source import Place, Span
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.late_dataclasses import dataclass, replace
+from tadc.passes.linalg.elements import Compared, Integer
+from tadc.passes.linalg.imported_arrays import Numbers
+from tadc.passes.linalg.index_forms import IndexForm, SizeSymbol
+from tadc.passes.linalg.linalg_generic import inner_operations
+from tadc.passes.linalg.linalg_programs import (
+    ImportedProgram,
+    NamedValue,
+    legal_names,
+    open_sizes,
+    program_of,
+)
+from tadc.passes.linalg.placed_text import ImportedSource
+from tadc.passes.linalg.refusals import Refusal
+from tadc.passes.linalg.size_assertions import excluded
+from tadc.passes.wrappers import Wrapper, symbol_name
+
+_FLOATS = ("f16", "bf16", "f32", "f64")
+#: The types of values that are read.
+_READ = (ir.RankedTensorType, ir.FloatType, ir.IntegerType, ir.IndexType)
+_COMPUTING = ("arith.", "math.", "tensor.")
+_PREPARED = "builtin.module(func.func(linalg-generalize-named-ops,canonicalize,cse))"
+
+
+def is_of_linalg(function: ir.Operation) -> bool:
+    """Whether a function has operations of linalg, or others that compute tensors."""
+    if function.name != "func.func" or not function.regions[0].blocks:
+        return False
+    return any(
+        op.name.startswith("linalg.")
+        or (
+            op.name.startswith(_COMPUTING)
+            and any(isinstance(r.type, ir.RankedTensorType) for r in op.results)
+        )
+        for op in _operations(function)
+    )
+
+
+def read_linalg(module: ir.Operation, function: ir.Operation) -> None:
+    """Make a program of a function, in its place where callers see no other type; else it calls that.
+
+    Raises UnsupportedIR, before anything is changed, for one that is no program.
+    """
+    check_types(function)
+    with function.context, ir.Location.unknown(function.context):
+        copy = ir.Module.create()
+        copy.body.append(function.clone())
+        passmanager.PassManager.parse(_PREPARED).run(copy.operation)
+        (read,) = (op.operation for op in copy.body.operations)
+        found = _FoundProgram.of(read)
+        taken = {symbol_name(op.operation) for op in module.regions[0].blocks[0].operations
+                 if "sym_name" in op.operation.attributes}  # fmt: skip
+        name = symbol_name(function)
+        same = found.takes_place_of(function)
+        try:
+            made = write_program(
+                found.program, module, name if same else first_free(f"{name}_program", taken), before=function
+            )
+        except IndexOverflow as overflow:
+            raise UnsupportedIR(str(overflow), function.location) from None
+        if same:
+            for said in function.attributes:
+                if said not in (*made.attributes, "arg_attrs", "res_attrs"):
+                    made.attributes[said] = function.attributes[said]
+            function.erase()
+        else:
+            made.attributes["sym_visibility"] = ir.StringAttr.get("private")
+            _call_program(Wrapper(function), made, found)
+
+
+def check_types(function: ir.Operation) -> None:
+    """Raise UnsupportedIR for what is known not to be read: buffers, calls, other blocks and types."""
+    if len(function.regions[0].blocks) != 1:
+        raise UnsupportedIR("it has branches between blocks", function.location)
+    block = function.regions[0].blocks[0]
+    returned = list(list(block.operations)[-1].operation.operands)
+    for value in (*block.arguments, *returned):
+        is_tensor = isinstance(value.type, ir.RankedTensorType)
+        scalar = str(value.type.element_type if is_tensor else value.type)
+        if "memref<" in str(value.type):
+            raise UnsupportedIR("it works on buffers: read it before it is bufferized", function.location)
+        if scalar not in _FLOATS and str(value.type) != "index":
+            raise UnsupportedIR(f"it takes and gives tensors of floats, not {value.type}", function.location)
+        if value in returned and not is_tensor:
+            raise UnsupportedIR(f"it gives {value.type}, which is no tensor", function.location)
+    for op in _operations(function):
+        if op.name in ("func.call", "func.call_indirect"):
+            raise UnsupportedIR("it calls functions: `inline` puts these in their places", op.location)
+        for value in (*op.operands, *op.results):
+            if not isinstance(value.type, _READ):
+                raise UnsupportedIR(f"`{op.name}` has a value of type {value.type}", op.location)
+
+
+def _operations(function: ir.Operation) -> Iterator[ir.Operation]:
+    for block in function.regions[0].blocks:
+        yield from inner_operations(block)
+
+
+@dataclass(frozen=True)
+class _FoundProgram:
+    """A program, the names of its results in the order of the function's, and arrays that are its last
+    arguments."""
+
+    program: Program
+    results: tuple[str, ...]
+    constants: Mapping[str, Numbers]
+
+    @staticmethod
+    def of(function: ir.Operation) -> _FoundProgram:
+        """Read a function. Raises UnsupportedIR for one that is no program."""
+        block = function.regions[0].blocks[0]
+        names = legal_names([name_of(a.location) or f"x{n}" for n, a in enumerate(block.arguments)])
+        given = list(map(NamedValue, names, open_sizes(list(block.arguments), names)))
+        count, name = len(list(list(block.operations)[-1].operation.operands)), symbol_name(function)
+        wishes = legal_names([name] if count == 1 else [f"{name}_{n}" for n in range(count)])
+        try:
+            read = program_of(function, given, wishes, name, None, all_arguments=True)
+            program = read_program(read.source)
+        except CompileError as problem:
+            raise _unsupported(problem, function) from None
+        if not isinstance(program, Program):
+            raise UnsupportedIR(
+                "what it computes has another form for each value of a size", function.location
+            )
+        sizes = [n for n, a in zip(names, block.arguments, strict=True) if isinstance(a.type, ir.IndexType)]
+        try:
+            return _FoundProgram(_completed(program, read, sizes), read.results, read.constants)
+        except ValueError:
+            message = "it asserts something about more than sizes"
+            raise UnsupportedIR(message, function.location) from None
+
+    def takes_place_of(self, function: ir.Operation) -> bool:
+        """Whether the program has the type of a function."""
+        program = self.program
+        if self.constants or self.results != tuple(d.name for d in program.outputs):
+            return False
+        arguments = function.regions[0].blocks[0].arguments
+        if any(isinstance(a.type, ir.FloatType) for a in arguments):
+            return False
+        sizes = [n for n, a in enumerate(arguments) if isinstance(a.type, ir.IndexType)]
+        last = list(range(len(arguments) - len(sizes), len(arguments)))
+        return sizes == last and len(program.sizes) == len(sizes)
+
+
+def _completed(program: Program, read: ImportedProgram, sizes: Sequence[str]) -> Program:
+    """The program with the function's own sizes first, with what that asserts, and its places.
+
+    Raises ValueError where it asserts something of more than sizes.
+    """
+    others = [size for size in program.sizes if size not in sizes]
+    rows = [tuple(map(_row, together)) for together in excluded(read.equal, read.asserted)]
+    not_taken = [*program.excluded, *(r for r in rows if r not in program.excluded)]
+    placed = tuple(replace(d, span=_place(d, read.source)) for d in program.definitions)
+    return replace(
+        program, definitions=placed, sizes=(*sizes, *others), excluded=tuple(not_taken), source=None
+    )  # fmt: skip
+
+
+def _row(condition: Compared) -> Constraint:
+    left, right = (
+        _affine(side.form) for side in (condition.left, condition.right) if isinstance(side, Integer)
+    )
+    return Constraint(right - left - (condition.relation == "<"), condition.relation == "=")
+
+
+def _affine(form: IndexForm) -> Affine:
+    total = Affine.const(form.constant)
+    for atom, times in form.terms:
+        assert isinstance(atom, SizeSymbol)
+        total += times * Affine.var(atom.name)
+    return total
+
+
+def _place(definition: Definition, source: ImportedSource) -> Place | None:
+    """Where a definition is in the module's file."""
+    span = definition.span
+    if not isinstance(span, Span):
+        return span
+    found = next((p for s, p in source.places if s.start <= span.start < s.end + 1), None)
+    return found and Place(found.file, found.number, 1)
+
+
+def _unsupported(problem: CompileError, function: ir.Operation) -> UnsupportedIR:
+    """What stopped a reading, at the operation that it is about."""
+    if isinstance(problem, Refusal) and problem.place is not None:
+        line = problem.place.file, problem.place.number
+        for op in _operations(function):
+            place = place_of(op.location)
+            if place is not None and (place.file, place.line) == line:
+                return UnsupportedIR(problem.diagnostics[0].message, op.location)
+    return UnsupportedIR(problem.diagnostics[0].message, function.location)
+
+
+def _call_program(wrapper: Wrapper, made: ir.Operation, found: _FoundProgram) -> None:
+    """Have a function call its program, where its sizes fit."""
+    program, types = found.program, ir.FunctionType(ir.TypeAttr(made.attributes["function_type"]).value)
+    known = dict(zip(program.sizes, wrapper.forms, strict=False))
+    shapes = [tuple(map(as_form, argument.shape)) for argument in program.arguments]
+    expected: list[tuple[ir.Value, int, Affine]] = []
+    for tensor, shape in zip(wrapper.tensors, shapes, strict=False):
+        for n, form in enumerate(shape):
+            symbol = next(iter(form.variables), "")
+            if form == Affine.var(symbol) and symbol not in known:
+                known[symbol] = wrapper.dimension(tensor, n)
+            elif not form.is_constant:
+                expected.append((tensor, n, form))
+    for rows in program.excluded:
+        wrapper.exclude(tuple(row.substitute(known) for row in rows))
+    for tensor, n, form in expected:
+        wrapper.expect(tensor, n, form.substitute(known))
+    given = [
+        wrapper.cast(value, type)
+        if isinstance(value.type, ir.RankedTensorType)
+        else wrapper.made("tensor.from_elements", [type], [value])[0]
+        for value, type in zip(wrapper.tensors, types.inputs, strict=False)
+    ]
+    for name, type in zip(found.constants, types.inputs[len(given) :], strict=False):
+        value = ir.DenseElementsAttr.get(found.constants[name], type=type.element_type)
+        given += wrapper.made("arith.constant", [type], [], value=value)
+    given += [wrapper.affine([known[size]], wrapper.point) for size in program.sizes]
+    results = wrapper.call(symbol_name(made), list(types.results), given)
+    by_name = dict(zip((d.name for d in program.outputs), results, strict=True))
+    wrapper.finish([by_name[name] for name in found.results])
