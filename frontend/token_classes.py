@@ -19,7 +19,7 @@ TokenClass: TypeAlias = Literal[
 ]
 
 #: Keywords that are no words of statements.
-_OTHER: dict[str, TokenClass] = {"pi": "constant", "sum": "function", "select": "function"}
+OTHER_CLASSES: dict[str, TokenClass] = {"pi": "constant", "sum": "function", "select": "function"}
 _PUNCTUATION = frozenset({*CLOSERS, *CLOSERS.values(), ",", ";", ":"})
 _BETWEEN = re.compile(r"\s+|(?P<comment>\#[^\n]*)|(?P<error>[^\s\#]+)")
 #: What may stand behind `at` in brackets.
@@ -86,7 +86,7 @@ class _ClassReader:
         if kind == "name":
             return self._word(token.text, position)
         if kind in KEYWORDS:
-            return _OTHER.get(kind, "keyword")
+            return OTHER_CLASSES.get(kind, "keyword")
         if kind in ("newline", "end"):
             return None
         if kind in ("number", "?"):

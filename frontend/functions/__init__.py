@@ -31,13 +31,13 @@ _FURTHER = tuple(
     for module in sorted(iter_modules(__path__), key=lambda module: module.name)
     if module.name not in _OWN
 )
-_FAMILIES: tuple[Family, ...] = tuple(f for module in _FURTHER for f in getattr(module, "FAMILIES", ()))
+FAMILIES: tuple[Family, ...] = tuple(f for module in _FURTHER for f in getattr(module, "FAMILIES", ()))
 
 
 @cache
 def of_family(name: str) -> ScalarFunction | None:
     """The function of a family that has a name."""
-    return next((f for family in _FAMILIES if (f := family.member(name)) is not None), None)
+    return next((f for family in FAMILIES if (f := family.member(name)) is not None), None)
 
 
 class OfFunctions(dict[str, T]):
