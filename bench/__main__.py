@@ -14,6 +14,7 @@
 `python -m bench inverse`: products with inverse Jacobians, and their plans.
 `python -m bench mechanisms [MECHANISM …] [PROGRAM …]`: what each mechanism of the code generator buys.
 `python -m bench memory [RECURRENCE …]`: gradients under memory limits against JAX with checkpoints.
+`python -m bench models [MODEL …]`: whole models that are imported, against JAX and PyTorch.
 `python -m bench operations`: what gradients, Jacobians and Hessians cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
 `python -m bench sparse [PROGRAM …] [--pattern NAME]`: programs with index arrays, against peers.
@@ -42,6 +43,7 @@ MODULES = {
     "jvp": "forward",
     "mechanisms": "mechanisms",
     "memory": "memory",
+    "models": "models",
     "operations": "operations",
     "sizes": "specialised",
     "sparse": "sparse.table",
@@ -49,7 +51,7 @@ MODULES = {
     "uncertainty": "uncertainty",
     "wasm": "wasm",
 }
-TAKE_WORDS = {"blocks", "calibrate", "drawn", "everyday", "jvp", "mechanisms", "memory", "sparse"}
+TAKE_WORDS = {"blocks", "calibrate", "drawn", "everyday", "jvp", "mechanisms", "memory", "models", "sparse"}
 
 
 def main(words: list[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from tadc.dialect.mlir import ir
@@ -24,6 +26,7 @@ from tadc.passes.linalg.refusals import refuse
 
 #: So many numbers are written out as a choice; more are an argument.
 _FEW = 4
+_RESOURCE = re.compile(r'dense_resource<"?([^">]+)"?>')
 
 
 def read_constant(reader: LinalgReader, op: ir.Operation) -> None:
@@ -36,13 +39,24 @@ def read_constant(reader: LinalgReader, op: ir.Operation) -> None:
         scalar = constant_scalar(attribute.get_splat_value().value, type)
         reader.give(result, ImportedArray(shape, type, lambda _: scalar))
         return
-    if "dense_resource" in str(attribute)[:200]:
-        kind = f"Dense{type.upper().replace('SI', 'I')}ResourceElementsAttr"
-        if not hasattr(ir, kind):
-            refuse("a constant that a resource of MLIR holds cannot be imported", reader.place(op))
-        attribute = getattr(ir, kind)(attribute)
-    values = np.array(attribute).reshape([s.number or 0 for s in shape])
-    give_constant(reader, result, values, type)
+    resource = _RESOURCE.match(str(attribute)[:200])
+    values: Numbers = _of_resource(reader, op, resource[1], type) if resource else np.array(attribute)
+    give_constant(reader, result, values.reshape([s.number or 0 for s in shape]), type)
+
+
+def _of_resource(reader: LinalgReader, op: ir.Operation, name: str, type: str) -> Numbers:
+    """The numbers of a resource. MLIR's Python shows them nowhere but in the text of a module."""
+    if not reader.resources:
+        root = op
+        while root.parent is not None:
+            root = root.parent
+        found = re.findall(r'([\w.$"-]+): "0x([0-9A-F]+)"', root.get_asm())
+        reader.resources.update({said.strip('"'): text for said, text in found})
+    dtype = f"f{int(type[1:]) // 8}" if type in ("f16", "f32", "f64") else f"i{int(type[1:]) // 8}"
+    if type == "bf16" or name not in reader.resources:
+        refuse(f"a resource of MLIR of type {type} cannot be imported", reader.place(op))
+    # The first four bytes say how the others are aligned.
+    return np.frombuffer(bytes.fromhex(reader.resources[name])[4:], "?" if type == "i1" else dtype)
 
 
 def give_constant(reader: LinalgReader, result: ir.Value, values: Numbers, type: str) -> None:

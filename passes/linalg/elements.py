@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from tadc.frontend.float_functions import HOLDS
+from tadc.frontend.float_functions import HOLDS, float_function
+from tadc.frontend.functions import OPERATORS
 from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.linalg.index_forms import Atom, Counter, IndexForm, Quotient, is_never_negative, replaced
 from tadc.passes.linalg.source_places import SourcePlace
@@ -207,9 +208,19 @@ def applied(function: str, *operands: Value) -> Value:
         for one, other in (operands, operands[::-1]):
             if one == Float(-math.inf if function == "max" else math.inf):
                 return other
-    if function == "-" and len(operands) == 1 and isinstance(operands[0], Float):
-        return Float(-operands[0].value)
-    return Called(function, operands)
+    numbers = [operand.value for operand in operands if isinstance(operand, Float)]
+    found = _of_numbers(function, numbers) if len(numbers) == len(operands) else math.nan
+    return Float(found) if math.isfinite(found) else Called(function, operands)
+
+
+def _of_numbers(function: str, numbers: Sequence[float]) -> float:
+    """What a function of the language makes of numbers; NaN where that is no number."""
+    if function == "-" and len(numbers) == 1:
+        return -numbers[0]
+    try:
+        return float_function(OPERATORS.get(function, function))(*numbers)
+    except (KeyError, ValueError, ZeroDivisionError, OverflowError):
+        return math.nan
 
 
 def chosen(condition: Condition, then: Value, other: Value) -> Value:
@@ -345,6 +356,12 @@ def gap_of(condition: Condition) -> IndexForm | None:
     if condition.relation not in ("<", "<="):
         return None
     return (condition.right.form - condition.left.form).plus(-(condition.relation == "<"))
+
+
+def is_of_indices(condition: Condition) -> bool:
+    """Whether a condition is all of comparisons of indices."""
+    parts = condition.parts if isinstance(condition, AllOf) else (condition,)
+    return all(part == ALWAYS or (isinstance(part, Compared) and part.is_of_indices) for part in parts)
 
 
 def either(*conditions: Condition) -> Condition:

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from tadc.dialect.mlir import ir
 from tadc.passes.linalg.elements import (
     ALWAYS,
-    AllOf,
+    Called,
     Chosen,
-    Compared,
     Condition,
     Float,
     Integer,
@@ -22,11 +21,13 @@ from tadc.passes.linalg.elements import (
     as_value,
     both,
     chosen,
+    compared,
+    is_of_indices,
     negated,
 )
 from tadc.passes.linalg.imported_arrays import ImportedArray, forms_at, view
 from tadc.passes.linalg.index_forms import Counter, IndexForm, number
-from tadc.passes.linalg.linalg_reader import Key, LinalgReader, affine_form, translation
+from tadc.passes.linalg.linalg_reader import Key, LinalgReader, affine_form, constant_scalar, translation
 from tadc.passes.linalg.refusals import refuse
 from tadc.passes.linalg.scalar_operations import ELEMENTWISE
 
@@ -177,27 +178,28 @@ class _Generic:
         def at(where: tuple[IndexForm, ...]) -> Scalar:
             return self.reader.scalar(yielded, self._body(self._dims(number_, where)))
 
-        kind = yielded.owner.name if hasattr(yielded.owner, "name") else ""
-        self.reader.computed(result, self._result_shape(number_), at, kind, self.reader.place(self.op))
+        owner, place = yielded.owner, self.reader.place(self.op)
+        kind = owner.name if hasattr(owner, "name") else ""
+        array = self.reader.computed(result, self._result_shape(number_), at, kind, place)
+        if kind in ("arith.truncf", "arith.extf"):
+            self.reader.converted(array, str(owner.operands[0].type), place)
 
     def _reduction(self, number_: int, result: ir.Value, yielded: ir.Value) -> None:
         argument = self.arguments[self.inputs + number_]
         terms = _terms(yielded, argument)
-        if terms is None:
-            place, reader = self.reader.place(self.op), self.reader
+        extreme = self._extreme() if terms is None else ""
+        place, shape = self.reader.place(self.op), self._result_shape(number_)
+        if terms is None and not extreme:
 
             def refused(_: tuple[IndexForm, ...]) -> Scalar:
-                refuse(
-                    "the place of a largest or smallest element, or another unusual reduction",
-                    place,
-                    "compute it outside and give what it results in as an argument",
-                )
+                refuse("an unusual reduction", place, "write it by sums, products and extrema")
 
-            shape = self._result_shape(number_)
-            made = ImportedArray(shape, reader.element_type(result), refused, place)
-            reader.give(result, made)
+            self.reader.give(result, ImportedArray(shape, self.reader.element_type(result), refused, place))
             return
-        kind, parts, tests = terms
+        kind, parts, tests = terms or (extreme, self.arguments[:1], [])
+        first = None
+        if extreme and number_:
+            kind, first = "min", self.reader.settle(self.reader.array(self.op.results[0]), place, wider=True)
         loops = [d for d, is_reduction in enumerate(self.is_reduction) if is_reduction]
         initial = self.reader.settled(self.operands[self.inputs + number_], wider=False, reducing=True)
 
@@ -211,13 +213,43 @@ class _Generic:
                 value = as_value(self.reader.scalar(part, known))
                 total = value if total is None else applied(_JOINS[kind], total, value)
             assert total is not None
+            if first is not None:
+                is_first = compared("=", total, first.read(where))
+                total = chosen(is_first, Integer(dims[loops[0]]), Integer(self.sizes[loops[0]]))
+                return reduced(kind, counters, ALWAYS, total)
             taken = both(*(_test_of(self.reader.scalar(test, known), holds) for test, holds in tests))
-            if not _is_of_indices(taken):
+            if not is_of_indices(taken):
                 total, taken = chosen(taken, total, Float(_NOTHING[kind])), ALWAYS
             made = reduced(kind, counters, taken, total)
             return joined(kind, as_value(initial.at(where)), made)
 
-        self.reader.computed(result, self._result_shape(number_), at, kind, self.reader.place(self.op))
+        self.reader.computed(result, shape, at, kind, place)
+
+    def _extreme(self) -> str:
+        """`max` or `min` where the results are the extreme element and its first place, else "".
+
+        Libraries write the body by various comparisons, so it is seen what it makes of numbers.
+        """
+        if len(self.op.results) != 2 or self.is_reduction.count(True) != 1:
+            return ""
+        before, place_before = self.arguments[self.inputs :]
+        yields = list(list(self.block.operations)[-1].operation.operands)
+
+        type = str(self.arguments[0].type)
+        low, high = (constant_scalar(value, type) for value in (0, 1))
+        first, other = Integer(number(0)), Integer(number(1))
+
+        def made(new: Scalar, old: Scalar) -> tuple[Value, ...]:
+            known: dict[Key, Scalar] = dict.fromkeys(self.arguments[1:], other)
+            known |= {("index", d): other for d in range(len(self.sizes))}
+            known |= {self.arguments[0]: new, before: old, place_before: first}
+            return tuple(as_value(self.reader.scalar(yielded, known)) for yielded in yields)
+
+        found = [made(low, high), made(high, low), made(high, high)]
+        low, high = as_value(low), as_value(high)
+        if found == [(high, first), (high, other), (high, first)]:
+            return "max"
+        return "min" if found == [(low, other), (low, first), (high, first)] else ""
 
 
 def inner_operations(block: ir.Block) -> Iterator[ir.Operation]:
@@ -291,21 +323,24 @@ def reduced(kind: str, counters: tuple[Counter, ...], where: Condition, body: Va
     left = tuple(counter for counter in counters if counter.size.number != 1)
     if not left:
         return chosen(where, body, Float(_NOTHING[kind]))
-    if kind == "sum" and isinstance(body, Chosen) and body.other in (Float(0.0), Integer(number(0))):
-        # A summand that is 0 elsewhere is summed where it is not.
-        return (
-            reduced(kind, left, both(where, body.condition), body.then)
-            if _is_of_indices(body.condition)
-            else Reduced(kind, left, where, body)
-        )
+    if kind == "sum":
+        inside, body = _guarded(body)
+        where = both(where, inside)
     if isinstance(body, Reduced) and body.kind == kind:
         return Reduced(kind, (*left, *body.counters), both(where, body.where), body.body)
     return Reduced(kind, left, where, body)
 
 
-def _is_of_indices(condition: Condition) -> bool:
-    parts = condition.parts if isinstance(condition, AllOf) else (condition,)
-    return all(p == ALWAYS or (isinstance(p, Compared) and p.is_of_indices) for p in parts)
+def _guarded(summand: Value) -> tuple[Condition, Value]:
+    """Where indices let a summand be other than 0, and what it is there."""
+    if isinstance(summand, Chosen) and summand.other in (Float(0.0), Integer(number(0))):
+        if is_of_indices(summand.condition):
+            inside, then = _guarded(summand.then)
+            return both(summand.condition, inside), then
+    elif isinstance(summand, Called) and summand.function == "*":
+        (one, left), (other, right) = map(_guarded, summand.operands)
+        return both(one, other), applied("*", left, right)
+    return ALWAYS, summand
 
 
 def joined(kind: str, initial: Value, made: Value) -> Value:

@@ -118,12 +118,14 @@ class _Reading(LinalgReader):
         bounds: dict[str, IndexForm],
         known: Sizes,
     ) -> None:
-        super().__init__(bounds, place)
+        block = function.regions[0].blocks[0]
+        returned = list(block.operations)[-1].operation.operands
+        types = [self.element_type(v) for v in (*block.arguments, *returned) if self.is_array(v)]
+        super().__init__(bounds, place, next((t for t in reversed(_FLOATS) if t in types), "f64"))
         self.function, self.name, self.known = function, name, by(known)
         self.constants: dict[str, Numbers] = {}
         self.arguments: list[ImportedTensor] = []
         self.result_names = results
-        block = function.regions[0].blocks[0]
         for value, said in zip(block.arguments, given, strict=True):
             self._argument(value, said)
         terminator = self.read_block(block)

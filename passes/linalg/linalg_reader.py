@@ -78,6 +78,7 @@ _INTEGER_PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge
 _AFFINE = ("affine.apply", "affine.max", "affine.min")
 _DYNAMIC = -(2**63)
 _FLOATS = ("f16", "bf16", "f32", "f64")
+_WIDTHS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 #: What scalars of a body are known by: values, and numbers of loops.
 Key: TypeAlias = "ir.Value | tuple[str, int]"
@@ -103,8 +104,10 @@ class LinalgReader:
     `bounds` has what elements of index arrays are below, by their names, as a first reading has found.
     """
 
-    def __init__(self, bounds: dict[str, IndexForm], where: SourcePlace | None) -> None:
+    def __init__(self, bounds: dict[str, IndexForm], where: SourcePlace | None, widest: str) -> None:
         self.where = where
+        #: The widest element type of arguments and results: what is wider in between is computed in it.
+        self.widest = widest
         self.arrays: dict[ir.Value, ImportedArray] = {}
         self.tensors: list[ImportedTensor] = []
         self.bounds = bounds
@@ -113,6 +116,8 @@ class LinalgReader:
         self.asserted: list[Condition] = []
         self.equal: list[tuple[IndexForm, IndexForm]] = []
         self._scalars: dict[Key, Scalar] = {}
+        #: Resources of the module by their names, in hexadecimal; empty until one is asked for.
+        self.resources: dict[str, str] = {}
         #: Counters of loops that are read now, and tensors that are not defined yet.
         self.loops: list[Counter] = []
         self.open: set[ImportedTensor] = set()
@@ -145,7 +150,8 @@ class LinalgReader:
         elif name == "cf.assert":
             self.asserted.append(as_condition(self.scalar(op.operands[0])))
         elif name.rpartition(".")[2] not in ("return", "yield", "assert"):
-            refuse_operation(name, self.place(op))
+            called = op.attributes["call_target_name"].value if "call_target_name" in op.attributes else ""
+            refuse_operation(name, self.place(op), called)
 
     @staticmethod
     def is_array(value: ir.Value) -> bool:
@@ -359,7 +365,18 @@ class LinalgReader:
             self.store(root, root.place or place)
         return array
 
-    def store(self, array: ImportedArray, place: SourcePlace | None) -> None:
+    def converted(self, array: ImportedArray, before: str, place: SourcePlace | None) -> None:
+        """Store what is converted from another type: an expression has the type of what it reads."""
+        most = _WIDTHS[self.widest]
+        old, new = (min(_WIDTHS[type], most) for type in (before, array.type))
+        # What is read of f16 and bf16 is an f32.
+        if old == new or (old, new) == (16, 32):
+            return
+        self.store(array, place, states_type=True)
+        if not array.is_stored:
+            refuse(f"a conversion from {before} to {array.type} inside of a loop", place, "do it before")
+
+    def store(self, array: ImportedArray, place: SourcePlace | None, *, states_type: bool = False) -> None:
         """Make an array a definition, unless it depends on one that is being made."""
         counters = counters_of(array.shape)
         at = forms_at(counters)
@@ -368,7 +385,7 @@ class LinalgReader:
         depends = any(isinstance(p, TensorElement) and p.tensor in self.open for p in parts_of(body))
         if depends or (is_whole(body) and not isinstance(body, Float)):
             return
-        if isinstance(body, Float | TensorElement) or is_of_indices(body):
+        if not states_type and (isinstance(body, Float | TensorElement) or is_of_indices(body)):
             return
         outer = tuple(loop for loop in self.loops if loop in set(atoms_of(forms_of(body))))
         kept = tuple(c for c in counters if c.size.number != 1)
@@ -381,6 +398,7 @@ class LinalgReader:
             (*outer, *kept),
             body,
             wish=array.kind,
+            states_type=states_type,
         )
         self.tensors.append(tensor)
         positions = [i for i, c in enumerate(counters) if c.size.number != 1]

@@ -164,7 +164,8 @@ class _BodyWriter:
             if function == "**":
                 left, right = self.text(operands[0], _PRIMARY), self.text(operands[1], _PRIMARY)
                 return level, f"{left}**{right}"
-            after = level if function in ("+", "*") else level + 1
+            right = operands[1].function if isinstance(operands[1], Called) else ""
+            after = level if function == "+" or function == right == "*" else level + 1
             return level, f"{self.text(operands[0], level)} {function} {self.text(operands[1], after)}"
         if function == "-":
             return _SUM, f"-{self.text(operands[0], _POWER)}"

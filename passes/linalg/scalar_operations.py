@@ -9,6 +9,7 @@ from tadc.frontend.functions import FUNCTIONS
 from tadc.passes.linalg.elements import (
     ONE,
     Chosen,
+    Compared,
     Float,
     Integer,
     Scalar,
@@ -147,7 +148,7 @@ def select(condition: Scalar, then: Scalar, other: Scalar) -> Scalar:
 def _rectified(test: Scalar, then: Value, other: Value) -> Value | None:
     """`x if x > 0 else 0` is `relu(x)`: so torch-mlir writes that."""
     zero = Float(0.0)
-    is_relu = other == zero and test == compared(">", then, zero)
+    is_relu = isinstance(test, Compared) and other == zero and test == compared(">", then, zero)
     return applied("relu", then) if is_relu else None
 
 

@@ -36,9 +36,9 @@ def read_empty(reader: LinalgReader, op: ir.Operation) -> None:
     reader.give(result, ImportedArray(shape, reader.element_type(result), lambda _: zero))
 
 
-@translation("tensor.cast")
+@translation("tensor.cast", "builtin.unrealized_conversion_cast")
 def read_cast(reader: LinalgReader, op: ir.Operation) -> None:
-    """The same array, of which more or less is known."""
+    """The same array, of which more or less is known, or of integers that have no sign."""
     array = reader.array(op.operands[0])
     shape = reader.shape(op.results[0], array.shape)
     reader.give(op.results[0], view(array, shape, lambda at: at, reader.place(op)))
@@ -180,7 +180,8 @@ def read_insertion(reader: LinalgReader, op: ir.Operation) -> None:
 def read_pad(reader: LinalgReader, op: ir.Operation) -> None:
     """An array with a value around it."""
     operands = list(op.operands)
-    array = reader.settled(operands.pop(0), wider=False)
+    # Elements that are computed are stored without what is around them: reads of it are bounds then.
+    array = reader.settled(operands.pop(0), wider=True, reducing=True)
     low = _mixed(reader, op.attributes["static_low"], operands)
     high = _mixed(reader, op.attributes["static_high"], operands)
     before = [value.form for value in low if isinstance(value, Integer)]

@@ -32,13 +32,11 @@ def run_passes(passes: str, module: Any, place: SourcePlace | None) -> None:
 def _refuse_lowering(error: Any, place: SourcePlace | None) -> NoReturn:
     """Say which operation a pass does not know."""
     text = str(error)
-    found = re.search(
-        r"failed to legalize operation '([\w.]+)'(?:[^\n]*?\"((?:aten|torch|prims|onnx)[\w.]+)\")?", text
-    )
+    found = re.search(r"failed to legalize operation '([\w.]+)'", text)
     known = place_of(text) or place
     if found:
         named = re.search(r'"((?:torch\.)?(?:aten|prims|onnx)\.[\w.]+)"', text)
-        refuse_operation(found[1], known, found[2] or (named[1] if named else ""))
+        refuse_operation(found[1], known, named[1] if named else "")
     reason = next((line for line in text.splitlines() if "error: " in line), text).rpartition("error: ")[2]
     refuse(
         f"torch-mlir cannot lower the function: {reason[:200]}",

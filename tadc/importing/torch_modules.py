@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from functools import wraps
 from importlib import import_module
 from typing import Any, cast
@@ -18,7 +20,7 @@ from tadc.importing.torch_graphs import decomposition_table, program_of_graph
 from tadc.passes.linalg.index_forms import IndexForm, SizeSymbol, number, of_atom
 from tadc.passes.linalg.linalg_programs import NamedValue, legal_names
 from tadc.passes.linalg.refusals import first_line, refuse, user_place
-from tadc.passes.linalg.source_places import SourcePlace
+from tadc.passes.linalg.source_places import SourcePlace, is_of_user
 
 
 @public
@@ -44,19 +46,56 @@ def from_torch(
         raise usage(f"a module or function of PyTorch is imported, not {type(f).__name__}")
     module = f if isinstance(f, torch.nn.Module) else _as_module(f)
     name, place = _name_and_place(f)
-    try:
-        with catch_warnings():  # those of PyTorch about itself
-            simplefilter("ignore")
-            exported = torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=False)
-    except UsageError:
-        raise
-    except Exception as error:
-        refuse(
-            f"PyTorch cannot export `{name}`: {first_line(error)}",
-            user_place(error) or place,
-            "control flow by values of tensors, side effects, and all that `torch.export` does not take",
-        )
+    exported = _exported(module, args, dynamic_shapes, name, place)
     return function_of_exported(exported, name, place, buffers=buffers)
+
+
+def _exported(
+    module: Any, args: Sequence[Any], dynamic_shapes: Any, name: str, place: SourcePlace | None
+) -> Any:
+    """What `torch.export` makes of a module. Raises UsageError (TAD0513) where it cannot."""
+    torch: Any = import_module("torch")
+    with catch_warnings():  # those of PyTorch about itself
+        simplefilter("ignore")
+        try:
+            return torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=False)
+        except UsageError:
+            raise
+        except Exception as error:
+            # Derivatives inside it cannot take, but for what is wrong with the module it has better words.
+            with suppress(Exception):
+                if not dynamic_shapes:
+                    return torch.export.export(_differentiated(module, args), args, strict=False)
+            refuse(
+                f"PyTorch cannot export `{name}`: {first_line(error)}",
+                user_place(error) or place,
+                "control flow by values of tensors, side effects, and all that `torch.export` does not take",
+            )
+
+
+def _differentiated(module: Any, args: Sequence[Any]) -> Any:
+    """A module of plain operations, with those of the derivatives and `vmap`s that a module has inside."""
+    torch: Any = import_module("torch")
+    make_fx = import_module("torch.fx.experimental.proxy_tensor").make_fx
+    preserve_node_meta = import_module("torch.fx.traceback").preserve_node_meta
+    tree_leaves = import_module("torch.utils._pytree").tree_leaves
+
+    def state_of(of: Any) -> dict[str, Any]:
+        return {**dict(of.named_parameters()), **dict(of.named_buffers())}
+
+    def call(state: Mapping[str, Any], *inputs: Any) -> Any:
+        return torch.func.functional_call(module, state, inputs)
+
+    graph = make_fx(call, tracing_mode="fake", record_stack_traces=True)(state_of(module), *args)
+    made = copy(module)
+
+    @wraps(module.forward)  # `torch.export` names the arguments by the signature
+    def forward(*inputs: Any) -> Any:
+        with preserve_node_meta():
+            return torch.fx.Interpreter(graph).run(*tree_leaves((state_of(made), *inputs)))
+
+    made.forward = forward
+    return made
 
 
 def function_of_exported(
@@ -148,7 +187,8 @@ def _name_and_place(f: Any) -> tuple[str, SourcePlace | None]:
         inner = inspect.unwrap(f)
         code = getattr(inner, "__code__", None)
         name = getattr(inner, "__name__", type(f).__name__)
-    place = SourcePlace(code.co_filename, code.co_firstlineno) if code is not None else None
+    own = code is not None and is_of_user(code.co_filename)
+    place = SourcePlace(code.co_filename, code.co_firstlineno) if code is not None and own else None
     return ("result" if name == "<lambda>" else name), place
 
 

@@ -190,6 +190,25 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "pairwise distances": (lambda x: jnp.sqrt(jnp.sum((x[:, None] - x[None]) ** 2, -1) + 1.0), (a(5, 3),)),
     "constants": (lambda x: jnp.convolve(x, jnp.array([1.0, -2.0, 0.5])) @ jnp.asarray(CONSTANT), (a(5),)),
+    "piecewise": (lambda x: jnp.piecewise(x, [x < 0, x >= 0], [jnp.sin, lambda v: v**3]), (a(7),)),
+    "place of the largest": (
+        lambda x: x * nn.one_hot(jnp.argmax(x, 1), 3) + jnp.argmin(x, 1)[:, None] * x,
+        (a(4, 3),),
+    ),
+    "fmod and trunc": (lambda x: jnp.fmod(x, 0.7) * x + jnp.trunc(x) * x, (3 * a(6),)),
+    "associative scan": (lambda x: lax.associative_scan(jnp.add, x), (a(6),)),
+    "map and switch": (
+        lambda x, i: lax.map(lambda v: lax.switch(i, [jnp.sin, jnp.cos, jnp.square], v) * v.sum(), x),
+        (a(4, 3), np.array(1)),
+    ),
+    "bincount": (lambda i, w: jnp.bincount(i, w, length=4), (whole(4, 7), a(7))),
+    "covariance": (lambda x: jnp.cov(x) + jnp.corrcoef(x), (a(3, 5),)),
+    "determinant of 3 by 3": (jnp.linalg.det, (a(3, 3),)),
+    "convolution of images": (
+        lambda x, w: jax.scipy.signal.convolve2d(x, w, "same"),
+        (a(5, 5), a(3, 3)),
+    ),
+    "cubic interpolation": (lambda x: jax.image.resize(x, (6, 8), "cubic"), (a(3, 4),)),
     "polyval": (lambda c, x: jnp.polyval(c, x) + jnp.sinc(x), (a(4), a(5))),
 }
 
@@ -204,7 +223,8 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "sorting": (lambda x: jnp.sort(x), (a(4),)),
     "Fourier": (lambda x: jnp.abs(jnp.fft.fft(x)), (a(4),)),
-    "largest": (lambda x: jnp.argmax(x) * x, (a(4),)),
+    "computed": (lambda x: x[jnp.argmax(x)], (a(4),)),
+    "lapack_dgesdd": (lambda x, y: jnp.linalg.lstsq(x, y)[0], (a(4, 2), a(4))),
     "solv": (lambda x, y: jnp.linalg.solve(x, y), (a(3, 3), a(3))),
     "random": (lambda x: x + jax.random.normal(jax.random.key(0), (4,)), (a(4),)),
     "steps": (lambda x: lax.while_loop(lambda s: s > 1e-3, lambda s: s / 2, x), (np.array(3.0),)),

@@ -102,6 +102,16 @@ def test_index_arrays_have_the_range_of_what_they_read() -> None:
     assert str(tadc.vjp(f)).endswith("dx[x_0, j] = sum{i: rows[i] = x_0} (2 * dresult[i, j])\n")
 
 
+def test_conversions_to_a_narrower_type_round() -> None:
+    x = np.linspace(0.1, 1.0, 7)
+    f = tadc.from_jax(lambda v: v.astype(np.float32).astype(np.float64) * v, x)
+    assert np.array_equal(f(x), x.astype(np.float32).astype(np.float64) * x)
+    assert "let h[i: 7]: f32 = x[i]" in str(f).replace("v[i]", "x[i]")
+    with jax.enable_x64(False):
+        # What is wider than all that comes and goes is computed in the type of that.
+        assert "f64" not in str(tadc.from_jax(lambda v: v.astype("bfloat16") * v, x.astype("f4")))
+
+
 def test_static_arguments_are_constants() -> None:
     f = tadc.from_jax(lambda x, n: x**n, np.ones(3), static={"n": 3})
     assert f(np.array([1.0, 2.0, 3.0])).tolist() == [1.0, 8.0, 27.0]

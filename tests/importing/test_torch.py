@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import getsource
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,13 @@ from tests.importing.test_functions import CLOSE, apart, gradients
 
 torch = pytest.importorskip("torch")
 
-from tests.importing import torch_cases  # noqa: E402
+from tests.importing import torch_cases, torch_models  # noqa: E402
 
 #: These are tried each time; the others are in the sweep.
 EACH_TIME = ("linear", "layer norm")
 
 
-def check(name: str) -> None:
-    function: Any
-    function, given = torch_cases.CASES[name]
+def check(function: Any, given: Any) -> Any:
     is_module = isinstance(function, torch.nn.Module)
     function = function.double() if is_module else function
     f = tadc.from_torch(function, *given)
@@ -46,17 +45,18 @@ def check(name: str) -> None:
     for name_, slope in zip(wanted, slopes, strict=True):
         expected = np.zeros(wanted[name_].shape) if slope is None else slope.numpy()
         assert apart(made[name_], expected) < CLOSE
+    return f
 
 
 @pytest.mark.parametrize("name", EACH_TIME)
 def test_functions_of_pytorch(name: str) -> None:
-    check(name)
+    check(*torch_cases.CASES[name])
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", [name for name in torch_cases.CASES if name not in EACH_TIME])
 def test_all_functions_of_pytorch(name: str) -> None:
-    check(name)
+    check(*torch_cases.CASES[name])
 
 
 @pytest.mark.sweep
@@ -65,6 +65,25 @@ def test_what_the_language_has_not_is_refused_by_name(name: str) -> None:
     function, given = torch_cases.REFUSED[name]
     with pytest.raises(tadc.UsageError, match=rf"(?s)TAD0513.*{name}.*help: "):
         tadc.from_torch(function, *given)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", torch_models.models())
+def test_models_of_pytorch(name: str) -> None:
+    torch.manual_seed(0)
+    model, given = torch_models.models()[name]()
+    f = check(model, given)
+    kinds = [kind for kind in type(model).__mro__ if kind.__module__ == torch_models.__name__]
+    lines = sum(len(getsource(kind).splitlines()) for kind in kinds)
+    # A layer is a line in the source, and a convolution three or four nested sums, a line each.
+    assert len(str(f).splitlines()) <= (2.5 if name == "unet" else 2) * lines
+
+
+def test_derivatives_inside_of_a_module() -> None:
+    x = torch.linspace(0, 1, 3, dtype=torch.float64)
+    f = tadc.from_torch(lambda v: torch.func.grad(lambda u: u.sin().sum())(v) * v, x)
+    assert apart(f(x).numpy(), (x.cos() * x).numpy()) < CLOSE
+    assert "cos(v[i])" in str(f)
 
 
 def test_open_sizes_are_symbols() -> None:

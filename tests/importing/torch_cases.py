@@ -85,6 +85,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (a(1, 2, 6, 6),),
     ),
     "layer norm": (nn.LayerNorm(4), (a(3, 4),)),
+    "group norm": (nn.GroupNorm(2, 4), (a(2, 4, 3),)),
     "RMS norm": (nn.RMSNorm(4, eps=1e-6), (a(3, 4),)),
     "instance norm": (nn.InstanceNorm1d(3, affine=True), (a(2, 3, 5),)),
     "batch norm in training": (nn.BatchNorm1d(3), (a(5, 3),)),
@@ -143,6 +144,38 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, y: F.cosine_similarity(x, y) + F.pairwise_distance(x, y),
         (a(4, 3), a(4, 3)),
     ),
+    "ranking losses": (
+        lambda x, y, z: (
+            F.triplet_margin_loss(x, y, z)
+            + F.cosine_embedding_loss(x, y, torch.ones(4, dtype=x.dtype))
+            + F.margin_ranking_loss(x[:, 0], y[:, 0], torch.ones(4, dtype=x.dtype))
+        ),
+        (a(4, 3), a(4, 3), a(4, 3)),
+    ),
+    "weighted and smoothed losses": (
+        lambda x, y: (
+            F.cross_entropy(x, y, label_smoothing=0.1)
+            + F.nll_loss(x, y, weight=torch.tensor([1.0, 2.0, 0.5], dtype=x.dtype))
+            + F.cross_entropy(x, y, ignore_index=1)
+        ),
+        (a(5, 3), whole(3, 5)),
+    ),
+    "cdist": (torch.cdist, (a(4, 3), a(5, 3))),
+    "place of the largest": (lambda x: x * F.one_hot(x.argmax(1), 3) + x.argmin(), (a(4, 3),)),
+    "affine grid": (lambda t: F.affine_grid(t, (1, 1, 3, 3), align_corners=False), (a(1, 2, 3),)),
+    "number minus an array": (lambda x: 0.1 - x, (a(4),)),
+    "columns": (lambda x: F.fold(F.unfold(x, 2, padding=1), (4, 4), 2, padding=1), (a(1, 2, 4, 4),)),
+    "other poolings": (
+        lambda x: F.lp_pool2d(x.exp(), 2, 2) + F.adaptive_max_pool2d(x, (2, 2)),
+        (a(1, 2, 4, 4),),
+    ),
+    "bicubic interpolation": (
+        lambda x: F.interpolate(x, scale_factor=2, mode="bicubic", align_corners=False),
+        (a(1, 1, 3, 4),),
+    ),
+    "GRU": (nn.GRU(3, 2), (a(3, 1, 3),)),
+    "encoder layer": (nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), (a(2, 3, 4),)),
+    "weight norm": (nn.utils.parametrizations.weight_norm(nn.Linear(3, 2)), (a(4, 3),)),
     "normalize": (lambda x: F.normalize(x, dim=1), (a(4, 3),)),
     "casts": (lambda x, i: x * i.double() + (x > 0).double(), (a(4), whole(7, 4))),
 }
