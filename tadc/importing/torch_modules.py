@@ -58,7 +58,9 @@ def _exported(
     with catch_warnings():  # those of PyTorch about itself
         simplefilter("ignore")
         try:
-            return torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=False)
+            exported = torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=False)
+            _check_constants(exported)
+            return exported
         except UsageError:
             raise
         except Exception as error:
@@ -71,6 +73,15 @@ def _exported(
                 user_place(error) or place,
                 "control flow by values of tensors, side effects, and all that `torch.export` does not take",
             )
+
+
+def _check_constants(exported: Any) -> None:
+    """Raise RuntimeError where a value of the trace, as in derivatives inside, was taken for a constant."""
+    fake: Any = import_module("torch._subclasses.fake_tensor").FakeTensor
+    is_wrapped: Any = import_module("torch._C._functorch").is_functorch_wrapped_tensor
+    for value in exported.constants.values():
+        if isinstance(value, fake) or is_wrapped(value):
+            raise RuntimeError("a derivative inside of it reads what is traced outside")
 
 
 def _differentiated(module: Any, args: Sequence[Any]) -> Any:
