@@ -40,8 +40,9 @@ def read_constant(reader: LinalgReader, op: ir.Operation) -> None:
         reader.give(result, ImportedArray(shape, type, lambda _: scalar))
         return
     resource = _RESOURCE.match(str(attribute)[:200])
-    values: Numbers = _of_resource(reader, op, resource[1], type) if resource else np.array(attribute)
-    give_constant(reader, result, values.reshape([s.number or 0 for s in shape]), type)
+    numbers = _of_resource(reader, op, resource[1], type) if resource else attribute
+    values = np.array(numbers).reshape([s.number or 0 for s in shape])
+    give_constant(reader, result, values, type)
 
 
 def _of_resource(reader: LinalgReader, op: ir.Operation, name: str, type: str) -> Numbers:
