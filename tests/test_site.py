@@ -50,6 +50,7 @@ def test_a_section_says_parameters_types_and_examples() -> None:
         ("| `a \\| b` |", "| `a | b` |"),
         ("[it](../CONTRIBUTING.md)", "[it](contributing.md)"),
         ("[it](../frontend/explanations/TAD0302.md)", "[it](errors/TAD0302.md)"),
+        ("[it](../examples/paper.tad)", "[it](files/paper.tad.md)"),
         ("```tad-wrong\nTAD0302\n```", "```tad\nTAD0302\n```"),
         ("```c main.c\nint a;\n```", '```c title="main.c"\nint a;\n```'),
     ],

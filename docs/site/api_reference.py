@@ -98,32 +98,40 @@ def page_of(page: ApiPage) -> str:
 
 
 def section(name: str, item: Any) -> str:
-    """A public name: how it is called, its parameters, its docstring, its members."""
+    """A public name: how it is called, its docstring, its parameters, its members."""
     parts = [f"## {name} {{ #{name} data-toc-label='{name.rpartition('.')[2]}' }}"]
     kind = inspect.isclass(item)
-    if not kind or hasattr(item, "_fields") or dataclasses.is_dataclass(item):
-        parts.append(call_of(name, item))
-    parts.append(prose(inspect.getdoc(item) or ""))
+    if kind and not hasattr(item, "_fields") and not dataclasses.is_dataclass(item):
+        parts.append(prose(inspect.getdoc(item) or ""))
+    else:
+        parts.append(described(name, item))
     if kind:
         parts += (member(name, *found) for found in members(item))
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(parts)
 
 
-def call_of(name: str, item: Any) -> str:
-    """How something is called, and a table of its parameters."""
+def described(name: str, item: Any) -> str:
+    """How something is called, what it does, its parameters, and the rest of its docstring."""
+    first, _, rest = prose(inspect.getdoc(item) or "").partition("\n\n")
     try:
         signature = inspect.signature(item)
     except (TypeError, ValueError):
-        return ""
-    parameters = [p for p in signature.parameters.values() if p.name not in OWN]
-    returns = shown_type(signature.return_annotation)
-    lines = [f"```python\n{written_call(name, signature)}\n```"]
-    if returns not in ("", "None"):
-        lines.append(f"Returns {code(returns)}.")
-    rows = [f"| `{p.name}` | {code(shown_type(p.annotation))} | {default_of(p)} |" for p in parameters]
-    if rows:
-        lines.append("| parameter | type | default |\n|---|---|---|\n" + "\n".join(rows))
-    return "\n\n".join(lines)
+        return f"{first}\n\n{rest}"
+    call = f"```python\n{written_call(name, signature)}\n```"
+    return "\n\n".join(part for part in (call, first, parameter_table(signature), rest) if part)
+
+
+def parameter_table(signature: inspect.Signature) -> str:
+    """A row for each parameter, and one for what is returned."""
+    rows = [
+        f"| `{p.name}` | {code(shown_type(p.annotation))} | {default_of(p)} |"
+        for p in signature.parameters.values()
+        if p.name not in OWN
+    ]
+    returned = shown_type(signature.return_annotation)
+    if returned not in ("", "None", "Any"):
+        rows.append(f"| returns | {code(returned)} | |")
+    return "\n".join(["| parameter | type | default |", "|---|---|---|", *rows]) if rows else ""
 
 
 def written_call(name: str, signature: inspect.Signature) -> str:
@@ -174,8 +182,8 @@ def member(owner: str, name: str, value: Any) -> str:
     """A method or a property of a class."""
     short = f"{owner.rpartition('.')[2]}.{name}"
     head = f"### {short} {{ #{owner}.{name} data-toc-label='{name}' }}"
-    call = "" if isinstance(value, property) else call_of(short, value)
-    return "\n\n".join(part for part in (head, call, prose(inspect.getdoc(value) or "")) if part)
+    about = prose(inspect.getdoc(value) or "") if isinstance(value, property) else described(short, value)
+    return f"{head}\n\n{about}"
 
 
 def prose(doc: str) -> str:

@@ -22,15 +22,15 @@ HERE = Path(__file__).parent
 
 #: What the tests call a block, and what it is coloured as.
 LANGUAGES = {"tad-wrong": "tad", "diagram": "text", "sh": "console"}
-#: Files that pages name and the site has no page of.
-SHOWN = ("examples/heat_mpi.py", "lit_tests/guests/train.mlir", "tests/passes/test_hosts.py")
+#: A link to a file that is no page of the site: it gets one, with its text.
+TO_FILE = re.compile(r"\]\(\.\./((?!frontend/explanations/|CONTRIBUTING)[\w./-]+)\)")
 
 
 def stage(folder: Path) -> None:
     """Write all pages into a folder, with pictures, styles and scripts."""
     files = {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
     files["contributing.md"] = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    files |= error_pages() | api_pages() | dict(shown_files())
+    files |= error_pages() | api_pages() | dict(shown_files("".join(files.values())))
     missing = {
         name for name in files if not name.startswith(("errors/TAD", "files/"))
     } - pages_of_navigation()
@@ -75,11 +75,11 @@ def error_pages() -> dict[str, str]:
     return pages
 
 
-def shown_files() -> Iterator[tuple[str, str]]:
-    """A page with the text of each file that a page leads to."""
-    for name in SHOWN:
+def shown_files(pages: str) -> Iterator[tuple[str, str]]:
+    """A page with the text of each file that pages lead to."""
+    for name in dict.fromkeys(TO_FILE.findall(pages)):
         text = (ROOT / name).read_text(encoding="utf-8")
-        language = {"py": "python", "mlir": "mlir"}[name.rpartition(".")[2]]
+        language = {"py": "python"}.get(name.rpartition(".")[2], name.rpartition(".")[2])
         yield f"files/{Path(name).name}.md", f"# {name}\n`````{language}\n{text}`````\n"
 
 
@@ -104,8 +104,7 @@ def with_links(text: str, page: str, up: str) -> str:
     """Text outside of blocks: links out of `docs/` led to what is on the site, names and codes made links."""
     text = re.sub(r"\]\((?:\.\./)?(?:docs/)?CONTRIBUTING\.md", f"]({up}contributing.md", text)
     text = re.sub(r"\]\(\.\./frontend/explanations/", f"]({up}errors/", text)
-    for name in SHOWN:
-        text = text.replace(f"](../{name})", f"]({up}files/{Path(name).name}.md)")
+    text = TO_FILE.sub(lambda found: f"]({up}files/{Path(found[1]).name}.md)", text)
     if page.startswith("files/"):
         return text
     return "\n".join(
