@@ -38,6 +38,7 @@ from tadc.frontend.value_bounds import is_inside, value_at, values_over
 from tadc.lattice.affine import Affine, Constraint, Floor, Lookup, at_least_zero, box, equals_zero
 from tadc.lattice.bounds import level_of, project
 from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.fibre import Fibre, fibres_in
 from tadc.lattice.intervals import Interval, interval_of
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.points import SearchLimit, find_point
@@ -50,12 +51,12 @@ from tadc.passes.terms.operation_counts import count_program
 __all__ = [
     "APPLIED", "DEFAULT", "FUNCTIONS", "HOLDS", "LIBRARY", "NEGATED", "NEVER", "OPERANDS", "REDUCTIONS",
     "UNARY", "Affine", "Apply", "Argument", "Bounds", "Const", "Constraint", "Course", "Definition",
-    "Domain", "EliminationLimit", "Floats", "Floor", "Guard", "IndexValue", "Interval", "Lookup",
+    "Domain", "EliminationLimit", "Fibre", "Floats", "Floor", "Guard", "IndexValue", "Interval", "Lookup",
     "LoopNest", "Names", "Program", "Read", "Reduce", "ScalarFunction", "SearchLimit", "Select", "Term",
     "Terms", "accesses", "all_proven", "as_form", "at_least_zero", "atom_facts", "bottom_up", "box",
     "bytes_of_type", "called", "complete", "count_program", "deep_recursion", "down", "equals_zero",
-    "evaluate", "evaluated", "extent", "find_point", "float_function", "having", "hold", "implied",
-    "in_text_order", "index_forms", "integer_exponent", "interval_of", "is_empty", "is_inside",
+    "evaluate", "evaluated", "extent", "fibres_in", "find_point", "float_function", "having", "hold",
+    "implied", "in_text_order", "index_forms", "integer_exponent", "interval_of", "is_empty", "is_inside",
     "join_types", "level_of", "loop_nest", "lower", "needs_values", "no_bound", "operands", "outside",
     "power", "print_program", "project", "quotient", "reachable", "shadow", "shape_at", "size_sources",
     "specialised", "tensors_read", "type_in", "up", "upper", "value_at", "values_over",

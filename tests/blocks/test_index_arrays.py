@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import dask.array
@@ -12,6 +13,8 @@ from dask.base import compute
 from numpy.typing import NDArray
 
 import tadc
+from tadc.apps.blocks.block_plan import PlaceList
+from tadc.apps.blocks.box_certificate import witnesses
 
 Array = NDArray[Any]
 
@@ -62,6 +65,14 @@ x: f64[N]
 u: f64[F]
 y[n: N] = sum{f, k: tri[f, k] = n} (u[f]*x[tri[f, 0]])
 """
+WINDOWS = "src: index[E] in N; w: f64[K]; x: f64[N + K - 1]; y[e] = sum{k} (w[k]*x[src[e] + k])"
+FARTHER = """
+src: index[E] in N
+z: f64[N]
+w: f64[K]
+x: f64[2*N + K]
+y[e, k] = w[k]*x[2*src[e] + k + 1]*x[2*N - 2*src[e]]*z[src[e]]
+"""
 SELF = "row: index[E] in N; w: f64[E]; x: f64[N]; y[n: N] = x[n]*sum{e: row[e] = n} (w[e]*x[row[e]])"
 
 SIZES = {"N": 23, "E": 40, "M": 19, "K": 3, "C": 2, "F": 17}
@@ -80,6 +91,8 @@ def arguments(f: tadc.Function, seed: int = 0, **sizes: int) -> dict[str, Any]:
             below = a.below if isinstance(a.below, int) else a.below.evaluate(values)
             drawn = rng.integers(0, max(1, below), shape)
             found[a.name] = np.sort(drawn) if a.increasing else drawn
+            if a.increasing:
+                found[a.name][[0, -1]] = 0, below - 1
     return found
 
 
@@ -101,6 +114,12 @@ CASES: dict[str, tuple[str, dict[str, int], bool, bool]] = {
     "graph, nodes and features": (GRAPH, {"n": 5, "c": 1}, False, True),
     "csr": (CSR, {"n": 4}, False, True),
     "csr, gradient": (CSR, {"x_0": 4}, True, True),
+    "csr, gradient by what is stored": (CSR, {"q": 7}, True, True),
+    "csr, several gradients": (CSR, {"x_0": 4, "q": 7}, True, True),
+    "windows": (WINDOWS, {"e": 6}, False, False),
+    "windows, gradient": (WINDOWS, {"x_0": 4}, True, False),
+    "windows, gradient by weights": (WINDOWS, {"k": 2}, True, True),
+    "farther windows": (FARTHER, {"e": 6, "k": 2}, False, True),
     "springs, gradient": (SPRINGS, {"x_0": 4}, True, True),
     "springs, energy": (SPRINGS, {"e": 7}, False, False),
     "layers": (LAYERS, {"n": 4}, False, True),
@@ -112,9 +131,10 @@ CASES: dict[str, tuple[str, dict[str, int], bool, bool]] = {
 
 
 def function_of(name: str) -> tadc.Function:
-    text, _, is_gradient, _ = CASES[name]
+    text, blocks, is_gradient, _ = CASES[name]
     f = tadc.function(text)
-    return tadc.vjp(f, wrt="x") if is_gradient else f
+    by = {"q": "a", "k": "w", "x_0": "x"}
+    return tadc.vjp(f, wrt=[by[index] for index in blocks]) if is_gradient else f
 
 
 @pytest.mark.one_in(2)
@@ -273,12 +293,24 @@ def test_conditions_that_keep_a_read_in_range() -> None:
     np.testing.assert_array_equal(f.block(n=4)(**given), f(**given))
 
 
-def test_certificates_are_of_boxes() -> None:
-    """A list has what elements of index arrays name, and needs none."""
-    f = tadc.function(ELL)
-    given = arguments(f)
-    found = f.block(i=4).certificate(**indices_of(f, given))
-    assert {witness.tensor for witness in found} == {"a"}
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", CASES)
+def test_each_place_of_a_list_is_read(name: str) -> None:
+    """And each place that is read is in its list; of a list of fewer places the certificate says so."""
+    f = function_of(name)
+    block = f.block(**CASES[name][1])
+    given = indices_of(f, arguments(f))
+    assert all(w.point is not None and w.is_inside for w in block.certificate(**given))
+    stage = block.plan(**given).stages[0]
+    for task in map(stage.task, stage.cells):
+        for tensor, box in task.reads.items():
+            for d, places in enumerate(box):
+                if tensor not in given and isinstance(places, PlaceList):
+                    fewer = (*box[:d], PlaceList(places.array[1:]), *box[d + 1 :])
+                    less = replace(task, reads={**task.reads, tensor: fewer})
+                    (missing,) = [w for w in witnesses(stage, less) if not w.is_inside]
+                    assert (missing.tensor, missing.dimension, missing.place) == (tensor, d, places[0])
+                    return
 
 
 def test_data_on_disk(tmp_path: Any) -> None:

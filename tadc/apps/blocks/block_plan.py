@@ -13,7 +13,8 @@ import numpy as np
 
 from tadc.apps.blocks.block_program import BlockProgram, Slices, StepsBefore
 from tadc.apps.blocks.block_stages import BlockStage, JoinedPart
-from tadc.apps.blocks.place_inspector import Numbers, PlaceInspector, SortedElements
+from tadc.apps.blocks.domain_points import DomainPoints, Numbers, SortedElements
+from tadc.apps.blocks.place_inspector import BlockPlaces, PlaceInspector
 from tadc.apps.blocks.program_of_lists import ListedProgram
 from tadc.toolkit.language import bytes_of_type, shape_at
 from tadc.toolkit.reporting import usage
@@ -185,11 +186,7 @@ class StagePlan:
     def _with_lists(self, task: BlockTask, sizes: dict[str, int], program: ListedProgram) -> BlockTask:
         """The same block with the places that index arrays tell."""
         boxes = task.reads
-        whole = {n for n in self.arrays if all(map(_is_all, boxes[n], self.shapes[n]))}
-        arrays = {n: a if n in whole else cut(a, boxes[n]) for n, a in self.arrays.items()}
-        shared = {n: found for n, found in self._sorted.items() if n in whole}
-        found = PlaceInspector(arrays, sizes, shared).block(program)
-        self._sorted.update({n: s for n, s in shared.items() if n in whole})
+        found = self._inspected(boxes, sizes, program)
         sizes |= found.sizes
         return replace(
             task,
@@ -204,6 +201,41 @@ class StagePlan:
             },
             arrays=found.arrays,
         )
+
+    def _inspected(
+        self, boxes: Mapping[str, Box], sizes: Mapping[str, int], program: ListedProgram
+    ) -> BlockPlaces:
+        whole = {n for n in self.arrays if all(map(_is_all, boxes[n], self.shapes[n]))}
+        arrays = {n: a if n in whole else cut(a, boxes[n]) for n, a in self.arrays.items()}
+        shared = {n: found for n, found in self._sorted.items() if n in whole}
+        found = PlaceInspector(self.points(arrays, sizes, shared)).block(program)
+        self._sorted.update({n: s for n, s in shared.items() if n in whole})
+        return found
+
+    def points(
+        self, arrays: Mapping[str, Numbers], sizes: Mapping[str, int], kept: dict[str, SortedElements]
+    ) -> DomainPoints:
+        """Points of domains with these index arrays, of which `kept` gets what is sorted."""
+        rising = {name for name, array in self.stage.program.index_arrays().items() if array.increasing}
+        return DomainPoints(arrays, sizes, rising, kept)
+
+    def lists_between(self, task: BlockTask) -> dict[str, dict[str, Numbers]]:
+        """Of tensors in between the places that a block has, by the indices that take them."""
+        if self.listed is None:
+            return {}
+        sizes = self.sizes_at(task.places)
+        boxes = {a.name: self._box(a.name, sizes) for a in self.stage.program.arguments}
+        lists = self._inspected(boxes, sizes, self.listed).lists
+        found: dict[str, dict[str, Numbers]] = {}
+        for d in self.stage.program.definitions:
+            if d.name in self.division.between:
+                name, slices = self.division.between[d.name]
+                found[d.name] = {
+                    index: lists[number] + (0 if s is None else s.start.evaluate(sizes))
+                    for index, number, s in zip(d.indices, self.listed.dims[name], slices, strict=True)
+                    if number is not None
+                }
+        return found
 
     def has_lists(self, name: str) -> bool:
         """Whether blocks have lists of places of an argument."""

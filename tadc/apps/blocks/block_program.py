@@ -115,6 +115,8 @@ class BlockProgram:
     own: frozenset[str]
     along: tuple[BlockSizes, ...]
     slices: Mapping[str, Slices]
+    #: What is computed of each tensor in between, or that is read beside its block: its name, and slices.
+    between: Mapping[str, tuple[str, Slices]]
     told: tuple[Told, ...]
     sizes: tuple[str, ...]
     reads: tuple[ReadOfBlock, ...]
@@ -192,6 +194,11 @@ class _Divider:
             frozenset(self.own),
             tuple(self.along.values()),
             {tensor.name: self.slices[tensor.name] for tensor in kept},
+            {
+                d.name: (name := self.wider.get(d.name, d.name), self.slices[name])
+                for d in self.program.definitions
+                if not d.is_output or d.name in self.wider
+            },
             tuple(self.told),
             program.sizes,
             tuple(self.reads),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import product
 
-from tadc.apps.blocks.places_read import PLACE, PlacesRead, ReadContext, of_reach
+from tadc.apps.blocks.places_read import PLACE, PlacesRead, ReadContext, of_fibre, of_reach
 from tadc.apps.blocks.reach import Reach, image
 from tadc.toolkit.language import (
     Affine,
@@ -13,6 +14,7 @@ from tadc.toolkit.language import (
     Definition,
     Domain,
     EliminationLimit,
+    Fibre,
     Guard,
     Lookup,
     Program,
@@ -21,6 +23,7 @@ from tadc.toolkit.language import (
     Term,
     as_form,
     box,
+    fibres_in,
     implied,
     index_forms,
     operands,
@@ -32,6 +35,18 @@ Dimension = tuple[str, int]
 
 #: So many combinations of what tells the elements of one definition are looked at.
 _MOST = 16
+
+
+@dataclass(frozen=True)
+class ListedFibre:
+    """A fibre of an array that does not fall, of which `index` runs over those that a block reads.
+
+    Its place is an index that runs over a list, or takes a run of places.
+    """
+
+    fibre: Fibre
+    index: str
+    run: Reach | None
 
 
 class ListedPlaces:
@@ -52,6 +67,14 @@ class ListedPlaces:
         self.ranges: dict[str, dict[PlacesRead, None]] = {}
         #: Where the run of places begins that a form takes which no index array tells.
         self.starts: dict[tuple[str, int, Affine], Reach] = {}
+        #: Where the run of places begins, and ends, that is added to an element of an index array.
+        self.windows: dict[tuple[str, int, Affine], tuple[Affine, Affine]] = {}
+        #: The fibres of arrays that do not fall by their rows, and by the index that says which; with what
+        #: their places are, where these are no index that runs over a list.
+        self.fibres: dict[Constraint, ListedFibre] = {}
+        self._fibre_of: dict[str, ListedFibre] = {}
+        #: Indices that say it of several.
+        self._several: set[str] = set()
         #: What an index takes that an element of an index array has to be, by the condition.
         self.runs: dict[Constraint, Reach | None] = {}
         self._through: set[Dimension] = set()
@@ -108,7 +131,9 @@ class ListedPlaces:
             match term:
                 case Reduce():
                     binders, rows, body = self.opened(term)
-                    self._list_indices(binders, known + rows + self._rows_below(body, term.kind))
+                    inner, others = self._rows_below(body, term.kind)
+                    self._list_indices((*binders, *inner), known + rows + others)
+                    self._list_fibres(binders, known + rows + others)
                     self._note_runs(rows, known)
                     stack.append((body, known + rows))
                 case Guard(conditions=rows):
@@ -123,12 +148,13 @@ class ListedPlaces:
             if isinstance(term, Read):
                 self._note_all(term.tensor, term.indices, known)
 
-    def _rows_below(self, body: Term, kind: str) -> Domain:
-        """What holds too where all that is reduced is a reduction of the same kind."""
+    def _rows_below(self, body: Term, kind: str) -> tuple[tuple[str, ...], Domain]:
+        """What holds too where all that is reduced is a reduction of the same kind, and its indices."""
         if not isinstance(body, Reduce) or body.kind != kind:
-            return ()
-        _, rows, inner = self.opened(body)
-        return rows + self._rows_below(inner, kind)
+            return (), ()
+        binders, rows, inner = self.opened(body)
+        others, more = self._rows_below(inner, kind)
+        return binders + others, rows + more
 
     def _context(self, rows: Domain) -> ReadContext:
         among = {name: places for name, places in self._taken.items() if places.of(name) is None}
@@ -140,9 +166,43 @@ class ListedPlaces:
                 found = self._context(rows).of_variable(binder)
             except EliminationLimit:
                 found = None
-            if found is not None and found.depends_on(self.own):
-                self._taken[binder] = found
-                self.ranges.setdefault(binder, {})[found] = None
+            if found is not None:
+                self._take(binder, found)
+
+    def _take(self, index: str, places: PlacesRead) -> None:
+        """That an index runs over these places, if blocks have others."""
+        if places.depends_on(self.own):
+            self._taken[index] = places
+            self.ranges.setdefault(index, {})[places] = None
+
+    def _list_fibres(self, binders: Sequence[str], rows: Domain) -> None:
+        """That an index says in which fibre places are that blocks have: only these fibres are read."""
+        rising = [name for name, array in self.program.index_arrays().items() if array.increasing]
+        for fibre in fibres_in(rows, rising):
+            name = fibre.values[0].variable if len(fibre.values) == 1 else None
+            if name is None or name not in binders or not fibre.exactly or name in self._taken:
+                continue
+            among, reach = self._taken.get(fibre.place.variable or ""), None
+            try:
+                if among is None and fibre.place.variables.isdisjoint(self._taken):
+                    others = tuple(row for row in rows if row not in fibre.rows)
+                    reach = image(fibre.place, others, self.program.sizes, self.known)
+            except EliminationLimit:
+                continue
+            if reach is not None and len(reach.first) == len(reach.last) == 1:
+                among = of_reach(reach)
+            if among is None:
+                continue
+            found = ListedFibre(fibre, name, reach)
+            if self._fibre_of.setdefault(name, found) != found:
+                self._several.add(name)
+                continue
+            self._take(name, self._of_fibre(found, among))
+            self.fibres |= dict.fromkeys(fibre.rows, found)
+
+    def _of_fibre(self, listed: ListedFibre, among: PlacesRead) -> PlacesRead:
+        start = listed.fibre.start
+        return of_fibre(self.program.index_arrays()[start.array], start.below, among)
 
     def _note_runs(self, rows: Domain, known: Domain) -> None:
         """What the other side of `lookup = form` takes, where no index array tells it."""
@@ -177,13 +237,12 @@ class ListedPlaces:
             elif any(taken in form.variables for taken in self._taken) and not form.has_lookups:
                 found = None
             elif form.has_lookups:
-                atom, k = form.terms[0]
-                is_plain = len(form.terms) == 1 and k == 1 and Affine.atom(atom).lookup is not None
-                if not is_plain:
+                sides = self._window(tensor, dimension, form, rows)
+                if sides is None:
                     self._whole.add(place)
                     return
                 self._through.add(place)
-                found = self._context(rows).through(form)
+                found = self._context(rows).through(*sides)
                 if found is None:
                     return
             else:
@@ -196,6 +255,30 @@ class ListedPlaces:
             self._whole.add(place)
         else:
             self.read.setdefault(place, {})[found] = None
+
+    def _window(
+        self, tensor: str, dimension: int, form: Affine, rows: Domain
+    ) -> tuple[Affine, Affine] | None:
+        """Between which forms a form lies that is an element of an index array and something beside it.
+
+        None where that is told by other elements, or does not lie in the dimension. Raises EliminationLimit.
+        """
+        atoms = [(atom, k) for atom, k in form.terms if isinstance(atom, Lookup)]
+        rest = form - Affine.atom(atoms[0][0]) * atoms[0][1] if len(atoms) == 1 else form
+        if rest.has_lookups or not rest.variables.isdisjoint(self._taken):
+            return None
+        if rest.is_constant:
+            self.windows[tensor, dimension, form] = rest, rest
+            return form, form
+        reach = image(rest, rows, self.program.sizes, self.known)
+        if reach is None or not len(reach.first) == len(reach.last) == 1:
+            return None
+        found = reach.first[0], reach.last[0]
+        first, last = (form - rest + side for side in found)
+        sides = first, as_form(self.shapes[tensor][dimension]) - 1 - last
+        is_inside = all(implied(side, (*self.known, *rows)) for side in sides)
+        is_same = self.windows.setdefault((tensor, dimension, form), found) == found
+        return (first, last) if is_inside and is_same else None
 
     def _is_inside(self, places: PlacesRead, tensor: str, dimension: int) -> bool:
         """Whether all places of a set are among those that a dimension has."""
@@ -227,4 +310,20 @@ class ListedPlaces:
             # Conditions leave out what is in the list for others.
             if name.startswith("?b") and len(lists) == 1:
                 self.ranges[name] = dict.fromkeys(next(iter(lists)))
+        for name in self._fibre_of.keys() & self.ranges.keys():
+            self._list_all_fibres(name)
         self.read = {place: found for place, found in self.read.items() if self.is_listed(*place)}
+
+    def _list_all_fibres(self, name: str) -> None:
+        """The fibres that have one of all places in the list which their places are in."""
+        listed, old = self._fibre_of[name], self.ranges[name]
+        places = self.ranges.get(listed.fibre.place.variable or "")
+        if listed.run is not None and name not in self._several:
+            return
+        if places is None or name in self._several:
+            self._whole |= {*self.users[name]}
+            del self.ranges[name]
+            return
+        self.ranges[name] = {self._of_fibre(listed, among): None for among in places}
+        for place in self.users[name]:
+            self.read[place] = {p: None for p in self.read[place] if p not in old} | self.ranges[name]

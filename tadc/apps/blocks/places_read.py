@@ -9,9 +9,12 @@ from tadc.apps.blocks.reach import Reach
 from tadc.toolkit.language import (
     NEVER,
     Affine,
+    Argument,
     Constraint,
     Domain,
+    Fibre,
     Lookup,
+    as_form,
     at_least_zero,
     equals_zero,
     shadow,
@@ -52,6 +55,16 @@ class PlacesRead:
         return tuple(row.substitute({PLACE: Affine.var(index)}) for row in self.rows)
 
 
+def of_fibre(array: Argument, below: Affine, among: PlacesRead) -> PlacesRead:
+    """The fibres of an index array, by their numbers, that have one of some places."""
+    own, place = f"{_INNER}0", Affine.var(PLACE)
+    last = as_form(array.shape[0]) - 2
+    fibre = Fibre.at(Affine.var(own), Lookup(array.name, (place,), below))
+    return PlacesRead(
+        (*fibre.rows, at_least_zero(place), at_least_zero(last - place)), (own,), ((Affine.var(own), among),)
+    )
+
+
 def of_reach(reach: Reach) -> PlacesRead:
     """A box that forms of sizes tell."""
     place = Affine.var(PLACE)
@@ -68,10 +81,17 @@ class ReadContext:
     sizes: Collection[str]
     known: Domain
 
-    def through(self, form: Affine) -> PlacesRead | None:
-        """The places that `lookup + constant` takes, or None if there are none. Raises EliminationLimit."""
-        inner = _variables([form]) - {*self.sizes}
-        rows = (*self.rows, equals_zero(Affine.var(PLACE) - form))
+    def through(self, first: Affine, last: Affine) -> PlacesRead | None:
+        """The places from one form over an index array to another one with the same elements of it.
+
+        None if there are none. Raises EliminationLimit.
+        """
+        inner = _variables([first]) - {*self.sizes}
+        place = Affine.var(PLACE)
+        if first == last:
+            rows = (*self.rows, equals_zero(place - first))
+        else:
+            rows = (*self.rows, at_least_zero(place - first), at_least_zero(last - place))
         among = [(Affine.var(name), self.among[name]) for name in sorted(inner & self.among.keys())]
         return self._kept(rows, inner, among)
 

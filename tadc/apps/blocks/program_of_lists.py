@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tadc.apps.blocks.listed_places import ListedPlaces
+from tadc.apps.blocks.listed_places import ListedFibre, ListedPlaces
 from tadc.apps.blocks.places_read import PLACE, PlacesRead, of_reach
 from tadc.apps.blocks.reach import Reach
 from tadc.toolkit.language import (
@@ -33,12 +33,15 @@ from tadc.toolkit.language import (
     bottom_up,
     box,
     equals_zero,
+    extent,
     implied,
     operands,
     print_program,
     tensors_read,
 )
 from tadc.toolkit.transforms import used_sizes
+
+ZERO = Affine.const(0)
 
 #: Sets of places of which a list is the union.
 Listed = frozenset[PlacesRead]
@@ -52,21 +55,25 @@ class PlaceNumbers:
     """An index array of a block: where in a list the elements of an index array stand, with something added.
 
     `of` is an index array of the program, or the number of a list; `into` that of a list, None for the places
-    themselves.
+    themselves. Elements are multiplied by a factor first. So many places behind, as `span` says, are in the
+    list too. With `rows`, the number of a list, these elements alone, and the one behind the last of them.
     """
 
     name: str
     of: str | int
     into: int | None
-    added: int
-    missing: Missing
+    added: Affine = ZERO
+    missing: Missing = "any"
+    factor: int = 1
+    span: Affine = ZERO
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
 class ListedProgram:
     """The program of a block over lists.
 
-    `dims` has of each dimension of an argument the number of its list, None where it has none. `sizes` are
+    `dims` has of each dimension of a tensor the number of its list, None where it has none. `sizes` are
     those of the program; `lengths` are the lengths of lists, sizes of their own or forms of others. `skipped`
     are sizes that say how many places before a run of places are not in a list.
     """
@@ -103,7 +110,8 @@ class _Lister:
         self.shapes = program.shapes()
         self.lists: dict[Listed, int] = {}
         self.lengths: list[Affine] = []
-        self.numbers: dict[tuple[str | int, int | None, int, Missing], PlaceNumbers] = {}
+        #: By what they are but for their names.
+        self.numbers: dict[PlaceNumbers, PlaceNumbers] = {}
         self.made_arrays: dict[str, Argument] = {}
         self.skipped: dict[tuple[int, Reach], str] = {}
         #: How many places there are, of which a list has some.
@@ -134,7 +142,7 @@ class _Lister:
             print_program(program),
             tuple(self.lists),
             tuple(self.lengths),
-            {a.name: self.dims[a.name] for a in self.program.arguments},
+            self.dims,
             tuple(a.name for a in kept),
             tuple(self.numbers.values()),
             {name: key for key, name in self.skipped.items()},
@@ -220,12 +228,14 @@ class _Lister:
             return self._value(form)
         name = form.variable
         if name is not None and name in self.ranges:
-            own = self._own(name)
-            return own if self.ranges[name] == into else self._looked_up(self.ranges[name], (own,), into)
-        atom = form.terms[0][0] if form.has_lookups else ""
-        if isinstance(atom, Lookup):
-            at = self._at(atom.array, atom.at)
-            return self._looked_up(atom.array, at, into, form.constant)
+            own, made = self._own(name), PlaceNumbers("", self.ranges[name], into)
+            return own if self.ranges[name] == into else self._looked_up(made, (own,))
+        for atom, k in form.terms:
+            if isinstance(atom, Lookup):
+                first, last = self.places.windows[tensor, dimension, form]
+                at = self._at(atom.array, atom.at)
+                made = PlaceNumbers("", atom.array, into, first, factor=k, span=last - first)
+                return self._looked_up(made, at) + (form - Affine.atom(atom) * k) - first
         key = into, self.places.starts[tensor, dimension, form]
         if key not in self.skipped:
             self.skipped[key] = self.names.free(f"{tensor}_skipped")
@@ -242,7 +252,7 @@ class _Lister:
         if isinstance(atom, Lookup):
             return Affine.atom(replace(atom, at=self._at(atom.array, atom.at)))
         if isinstance(atom, str) and atom in self.ranges:
-            return self._looked_up(self.ranges[atom], (self._own(atom),), None)
+            return self._looked_up(PlaceNumbers("", self.ranges[atom], None), (self._own(atom),))
         return None
 
     def _where(self, body: Term, same: Mapping[Lookup, Affine]) -> Term:
@@ -257,6 +267,9 @@ class _Lister:
 
     def _row(self, row: Constraint, same: dict[Lookup, Affine]) -> Constraint | None:
         """None for a condition that holds of all places of a list."""
+        fibre = self.places.fibres.get(row)
+        if fibre is not None and fibre.index in self.ranges:
+            return self._in_fibre(row, fibre)
         names = [name for name, _ in row.form.terms if isinstance(name, str) and name in self.ranges]
         lookups = [(atom, k) for atom, k in row.form.terms if isinstance(atom, Lookup)]
         if len(names) == 1 and self._holds(row, names[0]):
@@ -280,6 +293,19 @@ class _Lister:
             for places in self.places.ranges[name]
         )
 
+    def _in_fibre(self, row: Constraint, listed: ListedFibre) -> Constraint:
+        """That a place is in a fibre, by where the fibre begins, or ends, in what the block has of places."""
+        fibre, own, rows = listed.fibre, self._own(listed.index), self.ranges[listed.index]
+        if listed.run is None:
+            name = fibre.place.variable or ""
+            place, into = self._own(name), self.ranges[name]
+        else:
+            place, into = self._value(fibre.place) - listed.run.first[0], self._run(listed.run)
+        made = PlaceNumbers("", fibre.array, into, missing="next", rows=rows)
+        if row == fibre.rows[0]:
+            return at_least_zero(place - self._looked_up(made, (own,)))
+        return at_least_zero(self._looked_up(made, (own + 1,)) - 1 - place)
+
     def _compared(self, row: Constraint, name: str, lookup: Lookup, k: int) -> Constraint | None:
         """A comparison of a place of a list with an element of an index array."""
         sign = row.form.coefficient(name)
@@ -287,11 +313,12 @@ class _Lister:
         if abs(sign) != 1 or k != -sign or not rest.is_constant:
             return None
         own, at, into = self._own(name), self._at(lookup.array, lookup.at), self.ranges[name]
+        made = PlaceNumbers("", lookup.array, into, rest * -sign, "next")
         if row.equality:  # The place is the element with something added.
-            return equals_zero(self._looked_up(lookup.array, at, into, -rest.constant * sign, "end") - own)
+            return equals_zero(self._looked_up(replace(made, missing="end"), at) - own)
         if sign > 0:  # At least the element: not before the first place that is.
-            return at_least_zero(own - self._looked_up(lookup.array, at, into, -rest.constant, "next"))
-        behind = self._looked_up(lookup.array, at, into, rest.constant + 1, "next")
+            return at_least_zero(own - self._looked_up(made, at))
+        behind = self._looked_up(replace(made, added=rest + 1), at)
         return at_least_zero(behind - 1 - own)
 
     def _is_cut(self, reach: Reach, lookup: Lookup) -> bool:
@@ -308,19 +335,16 @@ class _Lister:
         other = row.form.solved(lookup)
         assert other is not None
         at = self._at(lookup.array, lookup.at)
-        found = self._looked_up(lookup.array, at, self._run(reach), 0, "end")
+        found = self._looked_up(PlaceNumbers("", lookup.array, self._run(reach), missing="end"), at)
         same[replace(lookup, at=at)] = found + reach.first[0]
         return equals_zero(found - other + reach.first[0])
 
-    def _looked_up(
-        self, of: str | int, at: Sequence[Affine], into: int | None, added: int = 0, missing: Missing = "any"
-    ) -> Affine:
+    def _looked_up(self, wanted: PlaceNumbers, at: Sequence[Affine]) -> Affine:
         """An element of an index array of the block that says where in a list something stands."""
-        key = of, into, added, missing
-        if key not in self.numbers:
-            made = self.numbers[key] = PlaceNumbers(self._name(of, into), of, into, added, missing)
+        if wanted not in self.numbers:
+            made = self.numbers[wanted] = replace(wanted, name=self._name(wanted.of, wanted.into))
             self.made_arrays[made.name] = self._array(made)
-        return self.made_arrays[self.numbers[key].name].lookup(at)
+        return self.made_arrays[self.numbers[wanted].name].lookup(at)
 
     def _name(self, of: str | int, into: int | None) -> str:
         wish = self._spoken(of) if isinstance(of, int) else of
@@ -334,12 +358,14 @@ class _Lister:
         if numbers.into is None:
             below = as_form(self.extents[numbers.of])
         else:
-            below = self._length(numbers.into) + (numbers.missing != "any")
+            below = self._length(numbers.into) + (numbers.missing != "any") - numbers.span
         if isinstance(numbers.of, int):
             return Argument(numbers.name, "i32", (self._length(numbers.of),), below=below, increasing=True)
         source = self.arrays[numbers.of]
-        rises = source.increasing and numbers.missing != "end"
+        rises = source.increasing and numbers.missing != "end" and numbers.factor > 0
         shape = self._shape(numbers.of)
+        if numbers.rows is not None:
+            shape = (extent(self._length(numbers.rows) + 1),)
         return replace(source, name=numbers.name, shape=shape, below=below, increasing=rises)
 
 
