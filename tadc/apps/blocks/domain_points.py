@@ -38,7 +38,7 @@ class SortedElements:
 
 
 @dataclass(frozen=True)
-class _Ways:
+class _ValueRuns:
     """How variables go on from each point: positions from a start up to a stop, and what these stand for."""
 
     starts: Numbers
@@ -66,7 +66,7 @@ class DomainPoints:
 
         Rows have these variables and sizes alone, and bound them.
         """
-        return _Walk(self, list(rows), dict.fromkeys(names), dict(lists or {})).points()
+        return _PointSearch(self, list(rows), dict.fromkeys(names), dict(lists or {})).points()
 
     def sorted(self, name: str) -> SortedElements:
         """The elements of an index array in order."""
@@ -92,7 +92,7 @@ class DomainPoints:
         return total
 
 
-class _Walk:
+class _PointSearch:
     """The points of one domain, variable by variable."""
 
     def __init__(
@@ -135,23 +135,23 @@ class _Walk:
             self.point = {name: values[holds] for name, values in self.point.items()}
             self.count = int(np.count_nonzero(holds))
 
-    def _ways(self, name: str) -> Iterator[_Ways]:
+    def _ways(self, name: str) -> Iterator[_ValueRuns]:
         lows, highs = self._bounds(name, [form for row in self.rows for form in row.inequalities])
         listed = self.lists.get(name)
         if listed is not None:
             starts = np.searchsorted(listed, self._most(lows)) if lows else self._all(0)
             stops = np.searchsorted(listed, -self._most([-h for h in highs]), "right") if highs else None
             stops = self._all(len(listed)) if stops is None else stops
-            yield _Ways(starts, stops, lambda at: {name: listed[at]})
+            yield _ValueRuns(starts, stops, lambda at: {name: listed[at]})
         elif lows and highs:
             stops = 1 - self._most([-high for high in highs])
-            yield _Ways(self._most(lows), stops, lambda at: {name: at})
+            yield _ValueRuns(self._most(lows), stops, lambda at: {name: at})
         for atom in self._atoms():
             names = [form.variable for form in atom.at]
             if names[:1] == [name] and self.left.keys() >= {*names} and len({*names}) == len(names):
                 yield from self._elements(atom, [n for n in names if n is not None])
 
-    def _elements(self, atom: Lookup, names: Sequence[str]) -> Iterator[_Ways]:
+    def _elements(self, atom: Lookup, names: Sequence[str]) -> Iterator[_ValueRuns]:
         """Where elements of an index array stand that lie between bounds."""
         lows: list[Any] = []
         highs: list[Any] = []
@@ -166,7 +166,7 @@ class _Walk:
                 shape = self.of.arrays[atom.array].shape
                 return dict(zip(names, np.unravel_index(elements.order[at], shape), strict=True))
 
-            yield _Ways(starts, stops, values)
+            yield _ValueRuns(starts, stops, values)
 
     def _bounds(self, name: str, forms: Sequence[Affine]) -> tuple[list[Any], list[Any]]:
         """What a variable is at least, and at most, by rows and by where elements of index arrays stand."""
