@@ -289,8 +289,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_083,
-    "tadc": 39_659,
-    "tadc/apps": 13_702,
+    "tadc": 39_963,
+    "tadc/apps": 14_005,
 }
 
 
