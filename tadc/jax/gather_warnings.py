@@ -34,7 +34,7 @@ def warn_of_undivided(program: Program, devices: int, why: str) -> None:
     """Warn (GatheredWarning, TAD1004) that each device computes all, of all of what is divided over them."""
     results = ", ".join(f"`{d.name}`" for d in program.outputs)
     message = f"each of {devices} devices computes all of {results}: {why}"
-    helps = ["call it in `jax.shard_map`, on the part of each device"]
+    helps = ["call it in JAX's `shard_map`, on the part of each device"]
     found = Diagnostic("TAD1004", message, helps=helps, source=program.source, severity="warning")
     warn_of([found], GatheredWarning)
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -152,6 +155,41 @@ def test_a_worker_that_is_killed(own_client: Any, tmp_path: Path) -> None:
     for one, other in zip(several(f.block(i=10)(x, w, dy)), found, strict=True):
         np.testing.assert_array_equal(other, one)
     assert len(seen.read_text()) > 40
+
+
+def test_a_scheduler_that_is_killed(tmp_path: Path) -> None:
+    """Who waits for results is told at once, and the worker ends."""
+    file = tmp_path / "scheduler"
+    words = ["--scheduler-file", str(file), "--no-dashboard"]
+    own = ["--nthreads", "1", "--no-nanny", "--death-timeout", str(LIMIT)]
+    commands = [("scheduler", "--port", "0", *words), ("worker", *own, *words)]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{name}", *more], stderr=subprocess.DEVNULL
+        )
+        for name, *more in commands
+    ]
+    scheduler, worker = started
+    seen = tmp_path / "seen"
+    seen.touch()
+    try:
+        end = time.monotonic() + LIMIT
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        with distributed.Client(scheduler_file=str(file), timeout=LIMIT) as client:
+            client.wait_for_workers(1, timeout=LIMIT)
+            slow = da.ones(400, chunks=10).map_blocks(_slowly, str(seen), dtype=np.float64)
+            future = client.compute(tadc.function(SLIDING).dask(slow, [1.0, 2.0, 3.0]))
+            while not seen.read_text() and time.monotonic() < end:
+                time.sleep(0.01)
+            scheduler.kill()
+            with pytest.raises(CancelledError, match="scheduler"):
+                future.result(timeout=LIMIT)
+        assert worker.wait(timeout=LIMIT) == 0
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
 
 
 def _memory() -> int:
