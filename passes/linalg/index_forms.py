@@ -17,9 +17,10 @@ class Counter:
 
 @dataclass(frozen=True)
 class SizeSymbol:
-    """A size that a call tells; one that `is_given` is an argument."""
+    """A size that a call tells, `least` or more; one that `is_given` is an argument."""
 
     name: str
+    least: int = 1
     is_given: bool = False
 
 
@@ -147,7 +148,7 @@ def _bound(atom: Atom, *, upper: bool) -> IndexForm | None:
 
 
 def is_never_negative(form: IndexForm) -> bool:
-    """Whether the form is proven to be 0 or more for all values of its atoms; sizes are 1 or more."""
+    """Whether the form is proven to be 0 or more for all values of its atoms."""
     bound = least(form)
     if bound is None:
         return False
@@ -155,7 +156,7 @@ def is_never_negative(form: IndexForm) -> bool:
     for atom, times in bound.terms:
         if times < 0:
             return False
-        lowest += times * (1 if isinstance(atom, SizeSymbol) else 0)
+        lowest += times * (atom.least if isinstance(atom, SizeSymbol) else 0)
     return lowest >= 0
 
 

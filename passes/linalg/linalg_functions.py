@@ -127,7 +127,7 @@ class _FoundProgram:
         """Read a function. Raises UnsupportedIR for one that is no program."""
         block = function.regions[0].blocks[0]
         names = legal_names([name_of(a.location) or f"x{n}" for n, a in enumerate(block.arguments)])
-        given = list(map(NamedValue, names, open_sizes(list(block.arguments), names)))
+        given = list(map(NamedValue, names, open_sizes(list(block.arguments), names, 0)))
         count, name = len(list(list(block.operations)[-1].operation.operands)), symbol_name(function)
         wishes = legal_names([name] if count == 1 else [f"{name}_{n}" for n in range(count)])
         try:
@@ -166,6 +166,10 @@ def _completed(program: Program, read: ImportedProgram, sizes: Sequence[str]) ->
     """
     others = [size for size in program.sizes if size not in sizes]
     rows = [tuple(map(_row, together)) for together in excluded(read.equal, read.asserted)]
+    # An argument that is no extent could be negative, which no size of a program is.
+    extents = {extent for argument in program.arguments for extent in argument.shape}
+    forms = [Affine.var(size) for size in sizes]
+    rows += [(Constraint(-form - 1),) for form in forms if form not in extents]
     not_taken = [*program.excluded, *(r for r in rows if r not in program.excluded)]
     placed = tuple(replace(d, span=_place(d, read.source)) for d in program.definitions)
     return replace(

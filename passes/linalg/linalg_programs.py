@@ -58,13 +58,15 @@ class NamedValue:
     sizes: Mapping[int, IndexForm] = field(default_factory=dict[int, IndexForm])
 
 
-def open_sizes(arguments: Sequence[ir.Value], taken: Container[str] = ()) -> list[dict[int, IndexForm]]:
-    """A symbol for each size that types leave open, for each argument."""
+def open_sizes(
+    arguments: Sequence[ir.Value], taken: Container[str] = (), least: int = 1
+) -> list[dict[int, IndexForm]]:
+    """A symbol for each size that types leave open, `least` or more, for each argument."""
     letters = (f"{letter}{n or ''}" for n in count() for letter in "NMKLPQRSTUVWXYZ")
     free = (letter for letter in letters if letter not in taken)
     shapes = [list(a.type.shape) if isinstance(a.type, ir.RankedTensorType) else [] for a in arguments]
     return [
-        {i: of_atom(SizeSymbol(next(free))) for i, size in enumerate(shape) if size == _DYNAMIC}
+        {i: of_atom(SizeSymbol(next(free), least)) for i, size in enumerate(shape) if size == _DYNAMIC}
         for shape in shapes
     ]
 
@@ -124,6 +126,7 @@ class _Reading(LinalgReader):
         super().__init__(bounds, place, next((t for t in reversed(_FLOATS) if t in types), "f64"))
         self.function, self.name, self.known = function, name, by(known)
         self.constants: dict[str, Numbers] = {}
+        self.given_sizes: list[str] = []
         self.arguments: list[ImportedTensor] = []
         self.result_names = results
         for value, said in zip(block.arguments, given, strict=True):
@@ -148,7 +151,8 @@ class _Reading(LinalgReader):
 
     def _scalar_argument(self, value: ir.Value, name: str) -> None:
         if str(value.type) == "index":
-            self.give_scalar(value, Integer(of_atom(SizeSymbol(name, is_given=True))))
+            self.given_sizes.append(name)
+            self.give_scalar(value, Integer(of_atom(SizeSymbol(name, 0, is_given=True))))
             return
         tensor = ImportedTensor(name, str(value.type), (), self.where)
         self.arguments.append(tensor)
@@ -235,7 +239,7 @@ class _Reading(LinalgReader):
         }
 
     def _sizes(self, tensors: Sequence[ImportedTensor]) -> list[str]:
-        found: dict[str, None] = {}
+        found: dict[str, None] = dict.fromkeys(self.given_sizes)
         for tensor in (*self.arguments, *tensors):
             found.update(dict.fromkeys(sorted(self._told(tensor))))
         return list(found)

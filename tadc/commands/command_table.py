@@ -110,7 +110,7 @@ _ALL = (
             f"fast_math {_HELP}",
             "tadc tune f.tad --size N=1000 --limit 60", arrays="run"),
     Command("passes", "the compiler", "run passes, ours and MLIR's, on a program or on IR",
-            f"{_PROGRAM} output load time {_DUMPS} {_PIECES} {_HELP}",
+            f"{_PROGRAM} output load time {_DUMPS} allow_unregistered_dialect {_PIECES} {_HELP}",
             "tadc passes tad-simplify,canonicalize f.mlir", word="passes"),
     Command("bundle", "the compiler", "write kernels of a GPU to run without the compiler",
             f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} time {_HELP}",
@@ -136,6 +136,7 @@ COMMANDS = {command.name: command for command in _ALL}
 _NOT_FLAT = {
     *_UNCERTAIN.split(), *_TUNING.split(),
     *"block mlir_timing check_style plan print_ir_after_change product unsafe watch workers".split(),
+    "allow_unregistered_dialect",
 }  # fmt: skip
 
 #: `tadc FILE [options]`: each command by an option.

@@ -30,12 +30,17 @@ MADE_BY = {
 }
 
 
-def read_module(source: Source) -> tuple[Any, list[Program]]:
-    """Parse IR, and prove the reads of its programs in range; raises CompileError."""
+def read_module(source: Source, allow_unregistered: bool = False) -> tuple[Any, list[Program]]:
+    """Parse IR, and prove the reads of its programs in range; raises CompileError.
+
+    Operations of dialects that are not registered are read where they are allowed.
+    """
     from tadc.dialect.mlir import ir
     from tadc.dialect.readable_text import parse_module
 
-    module = parse_module(source.text, ir.Context(), source.name)
+    context = ir.Context()
+    context.allow_unregistered_dialects = allow_unregistered
+    module = parse_module(source.text, context, source.name)
     programs = programs_of(module, source)
     for program in programs:
         check_ranges(program, source)
@@ -98,7 +103,7 @@ def lower_ir(
     after: Callable[[LoweringStage, Compilation, float], None],
 ) -> int:
     """Parse, run what is asked, write."""
-    module, programs = read_module(source)
+    module, programs = read_module(source, arguments.allow_unregistered_dialect)
     first = stage_of_module(module, options)
     if not programs:
         refuse_what_needs_programs(arguments, first, source)

@@ -98,6 +98,8 @@ _ALL = (
            "the IR after every pass that changes it, to stderr"),
     Option("mlir_timing", "--mlir-timing", "", "how long each pass took, to stderr, as MLIR tells it"),
     Option("generic", "--generic", "", "all IR in MLIR's generic form"),
+    Option("allow_unregistered_dialect", "--allow-unregistered-dialect", "",
+           "read operations of dialects that are not known, too"),
     Option("split_input_file", "--split-input-file", "", "each piece between `// -----` by itself"),
     Option("verify_diagnostics", "--verify-diagnostics", "",
            "check what is reported against `// expected-error@+1 {{text}}`"),

@@ -42,6 +42,7 @@ class Arguments:
     print_ir_after_change: bool = False
     mlir_timing: bool = False
     generic: bool = False
+    allow_unregistered_dialect: bool = False
     split_input_file: bool = False
     verify_diagnostics: bool = False
     dump_dir: str | None = None

@@ -22,8 +22,11 @@ SPELLED = {
 }
 
 #: Those that are the same, and what is so of itself.
-SAME = ("split-input-file", "verify-diagnostics", "mlir-timing", "load", "help", "version")
-IGNORED = ("allow-unregistered-dialect", "verify-each", "mlir-disable-threading", "show-dialects")
+SAME = (
+    *("allow-unregistered-dialect", "split-input-file", "verify-diagnostics", "mlir-timing"),
+    *("load", "help", "version"),
+)
+IGNORED = ("verify-each", "mlir-disable-threading", "show-dialects")
 
 _FLAG = re.compile(r"--?([A-Za-z][\w.-]*)(?:=(.*))?\Z", re.S)
 
