@@ -18,20 +18,10 @@ func.func @theirs(%x: tensor<4xf64>) -> tensor<4xf64> {
 
 // -----
 
-#at = affine_map<(d0) -> (d0)>
-#all = affine_map<(d0) -> ()>
-func.func @place(%x: tensor<4xf64>, %start: tensor<f64>) -> tensor<f64> {
-  %none = arith.constant dense<0> : tensor<index>
-  // expected-warning@below {{@place stays as it is: the place of a largest or smallest element}}
-  %r:2 = linalg.generic {indexing_maps = [#at, #all, #all], iterator_types = ["reduction"]} ins(%x : tensor<4xf64>) outs(%start, %none : tensor<f64>, tensor<index>) {
-  ^bb0(%in: f64, %most: f64, %where: index):
-    %i = linalg.index 0 : index
-    %more = arith.cmpf ogt, %in, %most : f64
-    %m = arith.select %more, %in, %most : f64
-    %w = arith.select %more, %i, %where : index
-    linalg.yield %m, %w : f64, index
-  } -> (tensor<f64>, tensor<index>)
-  return %r#0 : tensor<f64>
+func.func @shares(%x: tensor<4x5xf64>) -> tensor<4x5xf64> {
+  // expected-warning@below {{@shares stays as it is: `linalg.softmax` cannot be imported}}
+  %y = linalg.softmax dimension(1) ins(%x : tensor<4x5xf64>) outs(%x : tensor<4x5xf64>) -> tensor<4x5xf64>
+  return %y : tensor<4x5xf64>
 }
 
 // -----
