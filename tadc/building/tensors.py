@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, NoReturn, cast
 
+from tadc.building.jax_arguments import refuse_in_jax
 from tadc.building.python_expressions import HOOKS, Expression, Index, Size, Tensor, expression, moments
 from tadc.building.python_lines import Site, here, wrong
 from tadc.caller.boundary import public
@@ -244,6 +245,7 @@ def argument(
     """
     site = here()
     where = checked_places(at)
+    refuse_in_jax()
     return ArgumentTensor(
         checked_name(name, "an argument"), element_type(type), checked_shape(shape), site, where
     )

@@ -60,6 +60,7 @@ def _exported(
         try:
             exported = torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=False)
             _check_constants(exported)
+            _refuse_stopped(exported, place)
             return exported
         except UsageError:
             raise
@@ -73,6 +74,26 @@ def _exported(
                 user_place(error) or place,
                 "control flow by values of tensors, side effects, and all that `torch.export` does not take",
             )
+
+
+def _refuse_stopped(exported: Any, place: SourcePlace | None) -> None:
+    """Refuse what has no derivative in PyTorch: a program would have one."""
+    torch: Any = import_module("torch")
+    for node in exported.graph.nodes:
+        without = str(node.target) == "wrap_with_set_grad_enabled" and not node.args[0]
+        if node.target is torch.ops.aten.detach.default or (without and len(node.args) > 2):
+            refuse(
+                "`detach` and `no_grad` cannot be imported: a gradient of the program would go through them",
+                _line_of(node) or place,
+                "give what is held fixed as an argument of its own",
+            )
+
+
+def _line_of(node: Any) -> SourcePlace | None:
+    """The last line of the user's files in the trace of a node, or of who reads it."""
+    traces = [of.meta.get("stack_trace") or "" for of in (node, *node.users)]
+    lines = re.findall(r'File "([^"]+)", line (\d+)', next(filter(None, traces), ""))
+    return next((SourcePlace(file, int(line)) for file, line in reversed(lines) if is_of_user(file)), None)
 
 
 def _check_constants(exported: Any) -> None:

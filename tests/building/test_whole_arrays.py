@@ -191,6 +191,14 @@ def test_libraries_that_a_kernel_names() -> None:
 
 
 @pytest.mark.sweep
+def test_functions_of_jax_outside_of_kernels_say_what_to_write() -> None:
+    x = tadc.argument("x", "f64", 3)
+    for call in (lambda: jnp.exp(x), lambda: jnp.exp(x[0]), lambda: jax.nn.softmax(x * 2)):
+        with pytest.raises(tadc.UsageError, match=r"(?s)TAD0510.*functions of JAX.*np\.exp"):
+            call()
+    assert str(jnp.float32(2) * x) == str(2.0 * x)
+
+
 def test_a_layer_as_jax_has_it() -> None:
     @tadc.kernel
     def g(x: tadc.f64[N, K], w: tadc.f64[K, M]):

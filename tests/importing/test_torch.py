@@ -86,6 +86,17 @@ def test_derivatives_inside_of_a_module() -> None:
     assert "cos(v[i])" in str(f)
 
 
+def test_what_has_no_derivative_in_pytorch_is_refused() -> None:
+    def without(x: Any) -> Any:
+        with torch.no_grad():
+            scale = x.sum()
+        return scale * x
+
+    for function in (lambda x: x.detach() * x, without):
+        with pytest.raises(tadc.UsageError, match=r"(?s)TAD0513.*`detach` and `no_grad`.*test_torch\.py:\d+"):
+            tadc.from_torch(function, torch.ones(3))
+
+
 def test_open_sizes_are_symbols() -> None:
     x = torch.ones(5, 3)
     f = tadc.from_torch(torch.nn.Linear(3, 2), x, dynamic_shapes=({0: torch.export.Dim("batch")},))
