@@ -289,7 +289,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_083,
-    "tadc": 39_975,
+    "tadc": 40_030,
     "tadc/apps": 14_005,
 }
 
