@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HTML = Path(__file__).parent.parent / "build" / "site" / "html"
-PAGES = "index language api/derivatives errors/TAD0302".split()
+PAGES = "index arrays api/jax errors/TAD0302".split()
 SCREENS = {
     "desk": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
     "desk, dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
@@ -43,9 +43,10 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         for screen, settings in SCREENS.items():
             context = browser.new_context(**settings)
-            found += [f"{screen}: {line}" for line in looked_at(context, options.pictures, screen)]
+            for line in looked_at(context, options.pictures, screen):
+                found.append(f"{screen}: {line}")
+                print(found[-1], flush=True)
         browser.close()
-    print(*found, sep="\n", end="\n" if found else "")
     print(f"{len(PAGES)} pages on {len(SCREENS)} screens: {len(found)} problems")
     return bool(found)
 
