@@ -72,10 +72,10 @@ def test_import_takes_time_by_the_number_of_operations() -> None:
 
 
 @pytest.mark.slow
-def test_a_constant_of_a_gigabyte_is_an_argument() -> None:
-    matrix = np.ones((2**14, 2**14), np.float32)
+def test_a_large_constant_is_an_argument() -> None:
+    matrix = np.arange(2**26, dtype=np.float32).reshape(2**13, 2**13)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    f = tadc.from_jax(lambda x: matrix @ x, np.ones(2**14, np.float32))
+    f = tadc.from_jax(lambda x: matrix @ x, np.ones(2**13, np.float32))
     assert f.inputs == ("x", "constant")
-    # In KiB: JAX and MLIR have a copy each.
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 2**20
+    # In KiB: StableHLO comes as text, with two digits for a byte, and is read into a copy.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 12 * matrix.nbytes / 1024
