@@ -22,6 +22,7 @@ from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.ranges import inferred_size, interval_text
 from tadc.frontend.reads import ReadChecker, Setting
 from tadc.frontend.recurrences import Recurrence, canonical_order, not_affine, type_without, types_of
+from tadc.frontend.remembered import CheckedDefinition, CheckMemory
 from tadc.frontend.report import Enough, Rejected, Reporter, error
 from tadc.frontend.scope import ProgramNames, Scope, ScopedIndex, ScopedSize, ScopedTensor
 from tadc.frontend.size_conditions import negative_sizes, not_negative, without_repeats
@@ -53,10 +54,13 @@ def check(
     *,
     and_others: bool = False,
     tell: Callable[[ProgramNames], object] | None = None,
+    memory: CheckMemory | None = None,
 ) -> Program:
     """Check a program and give it types and ranges; `sizes` are values for size symbols, `and_others` too.
 
-    What its names mean, of a program that is wrong too, is given to `tell`.
+    What its names mean, of a program that is wrong too, is given to `tell`. What `memory` has is not checked
+    again; the places of its terms are those that they had.
+
     Raises CompileError with every error that was found, those of syntax too, in the order of the text, at
     most `report.LIMIT`, or with what is no size (TAD0508); where there is none, SizesNeeded if the program
     can be read only with values for some symbols.
@@ -71,7 +75,7 @@ def check(
         raise CompileError([Diagnostic("TAD0405", "the program is empty", helps=helps, source=source)])
     checker = program = None
     with deep_recursion(), limits_told(source), suppress(Enough):
-        checker = _Checker(module, reporter, given)
+        checker = _Checker(module, reporter, given, memory=None if given else memory)
         program = checker.program()
     if checker is not None and checker.stored_lets and len(reporter.diagnostics) > len(module.errors):
         # What is read of them may be something everywhere.
@@ -96,7 +100,13 @@ def check(
 
 class _Checker:
     def __init__(
-        self, module: syntax.Module, reporter: Reporter, sizes: Mapping[str, int], *, stores_lets: bool = True
+        self,
+        module: syntax.Module,
+        reporter: Reporter,
+        sizes: Mapping[str, int],
+        *,
+        stores_lets: bool = True,
+        memory: CheckMemory | None = None,
     ) -> None:
         self.module = module
         self.stores_lets = stores_lets
@@ -105,7 +115,8 @@ class _Checker:
         self.reporter = reporter
         self.names = ProgramNames(module, reporter)
         self.sizes = SizeReader(self.names, reporter, sizes)
-        self.terms = Terms()
+        self.memory = memory
+        self.terms = memory.terms if memory is not None else Terms()
         #: Sets of sizes for which the program has no meaning.
         self.excluded: list[Domain] = []
         #: What the declarations of outputs say; None if that was rejected.
@@ -165,10 +176,48 @@ class _Checker:
                 case syntax.Declare():
                     return self._declare(statement)
                 case syntax.Define():
-                    return self._define(statement)
+                    if self.memory is None or id(statement) in self.names.repeated:
+                        return self._define(statement)
+                    return self._remembered(statement, self.memory)
         except Rejected as problem:
             self.reporter.add(problem)
             return None
+
+    def _remembered(self, statement: syntax.Define, memory: CheckMemory) -> ScopedTensor | None:
+        """What a definition means, as it was found before where nothing that it depends on is another."""
+        start, names = statement.span.start, self.names
+        text = self.reporter.source.text[start : statement.span.end]
+        key = (statement.name in self.module.unread, memory.key(text, names, self.declared))
+        found = memory.recall(key, statement, self._head(statement))
+        if found is not None:
+            self.definitions.append(found.definition)
+            self.types[statement.name] = found.stored_type
+            self.excluded += found.excluded
+            names.ranges.update({start + at: range for at, range in found.ranges.items()})
+            return found.meaning
+        before = [
+            len(self.reporter.diagnostics),
+            len(names.coefficients),
+            len(self.excluded),
+            len(names.ranges),
+        ]
+        meaning = self._define(statement)
+        # What is stored at places, declared elsewhere or wrong says more than its text.
+        is_plain = statement.name not in names.outputs and not self.stored_lets
+        after = [len(self.reporter.diagnostics), len(names.coefficients)]
+        if meaning is not None and is_plain and meaning.pattern is None and after == before[:2]:
+            ranges = list(names.ranges.items())[before[3] :]
+            memory.remember(
+                key,
+                CheckedDefinition(
+                    meaning,
+                    self.types[statement.name],
+                    self.definitions[-1],
+                    tuple(self.excluded[before[2] :]),
+                    {at - start: range for at, range in ranges},
+                ),
+            )
+        return meaning
 
     def _declare(self, statement: syntax.Declare) -> ScopedTensor | None:
         sizes = [self._size(expr, declares=True) for expr in statement.shape]

@@ -101,6 +101,9 @@ def _hidden(definition: syntax.Define) -> list[Diagnostic]:
     bodies += [
         (node.indices, node.body) for _, _, node in walk(definition) if isinstance(node, syntax.ReduceExpr)
     ]
+    names = [spec.name for specs, _ in bodies for spec in specs]
+    if len(set(names)) == len(names):
+        return found
     for specs, body in bodies:
         inner = {
             spec.name: spec.span

@@ -18,6 +18,7 @@ from tadc.frontend.extents import SIZE_LIMIT, Shape, extent, told_sizes
 from tadc.frontend.parser import read_statements
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
+from tadc.frontend.remembered import CheckMemory
 from tadc.frontend.scope import ProgramNames
 from tadc.frontend.size_values import SizeValues, size_values, values_text
 from tadc.frontend.source import Source, Span
@@ -120,10 +121,11 @@ def check_tree(
     source: Source,
     sizes: Mapping[str, int],
     tell: Callable[[ProgramNames], object] | None = None,
+    memory: CheckMemory | None = None,
 ) -> Program | PerValue:
-    """Check a text that is parsed already, for values of some sizes; `tell` is as in `check`."""
+    """Check a text that is parsed already, for values of some sizes; `tell`, `memory` as in `check`."""
     try:
-        found = check(tree, source, sizes, tell=tell)
+        found = check(tree, source, sizes, tell=tell, memory=memory)
         # Values that are given bound the other sizes, which nobody needs to be told.
         asked = replace(found, excluded=()) if sizes else found
         found.doubts = tuple(doubts(asked, tree, source))

@@ -21,6 +21,7 @@ from tadc.frontend.lexer import AT, IN, INCREASING, INDEX, KEYWORDS, RESERVED, S
 from tadc.frontend.occurrences import NameMeaning, Occurrence, occurrences
 from tadc.frontend.parser import read_statements
 from tadc.frontend.per_value import PerValue, check_tree
+from tadc.frontend.remembered import CheckMemory
 from tadc.frontend.scope import IndexRange, ProgramNames, ScopedSize, ScopedTensor
 from tadc.frontend.source import Source, Span
 from tadc.frontend.token_classes import classified
@@ -29,6 +30,8 @@ from tadc.frontend.type_parameters import of_tree
 from tadc.lattice.late_dataclasses import dataclass, replace
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: The warnings that show where terms stand.
+_ABOUT_TERMS = ("TAD0411",)
 _WORDS = (*sorted(KEYWORDS - {"sum"}), SCAN, INDEX, IN, INCREASING, AT)
 
 
@@ -205,15 +208,21 @@ class Analysis:
         return [first.setdefault(o.symbol, n) for n, o in enumerate(names)]
 
 
-def analysed(source: Source) -> Analysis:
-    """Read and check a text. Raises nothing: what is wrong is in the analysis."""
+def analysed(source: Source, memory: CheckMemory | None = None) -> Analysis:
+    """Read and check a text. Raises nothing: what is wrong is in the analysis.
+
+    With a `memory` of the texts before only definitions that are new or depend on such are checked.
+    """
     module = read_statements(source)
     told: list[ProgramNames] = []
     try:
         module = _with_types(module, source)
-        found = check_tree(module, source, {}, told.append)
+        found = check_tree(module, source, {}, told.append, memory)
         program = found.example if isinstance(found, PerValue) else found
         diagnostics = program.doubts
+        if memory is not None and any(d.code in _ABOUT_TERMS for d in diagnostics):
+            # Terms that are remembered stand where they stood.
+            return analysed(source)
     except CompileError as error:
         diagnostics = tuple(error.diagnostics)
     return Analysis(source, module, diagnostics, told[0] if told else None)

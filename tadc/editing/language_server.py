@@ -19,6 +19,7 @@ from tadc.editing.formatter import formatted
 from tadc.editing.text_positions import Positions
 from tadc.frontend.diagnostics import GUESS, CompileError, Diagnostic
 from tadc.frontend.packages import VERSION
+from tadc.frontend.remembered import CheckMemory
 from tadc.frontend.source import Source, Span
 from tadc.frontend.syntax import Module
 
@@ -47,6 +48,7 @@ class TadServer(LanguageServer):
             "tadc", VERSION, text_document_sync_kind=lsp.TextDocumentSyncKind.Full
         )
         self._known: dict[str, tuple[str, Analysis]] = {}
+        self._memory = CheckMemory()
 
     def analysis(self, uri: str) -> tuple[Analysis, Positions]:
         """What is known of a text as it is now."""
@@ -54,7 +56,7 @@ class TadServer(LanguageServer):
         known = self._known.get(uri)
         if known is None or known[0] != text:
             name = unquote(urlparse(uri).path).rpartition("/")[2]
-            known = self._known[uri] = text, _analysed(Source(text, name))
+            known = self._known[uri] = text, _analysed(Source(text, name), self._memory)
         encoding = lsp.PositionEncodingKind(self.workspace.position_encoding or "utf-16")
         return known[1], Positions(known[1].source, encoding.value)
 
@@ -69,10 +71,10 @@ class TadServer(LanguageServer):
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, version))
 
 
-def _analysed(source: Source) -> Analysis:
+def _analysed(source: Source, memory: CheckMemory) -> Analysis:
     """What is known of a text; where the compiler has a bug, that: an editor must not lose its server."""
     try:
-        return analysed(source)
+        return analysed(source, memory)
     except Exception as bug:
         helps = ["`tadc check` writes a file that shows it again"]
         found = Diagnostic("", f"a bug of the compiler: {bug!r}", helps=helps, source=source)

@@ -1,13 +1,18 @@
 """What editors are told of programs, right, wrong and broken."""
 
 import random
+import re
 import time
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from tadc.editing.analysis import Analysis, NotRenamed, analysed
 from tadc.frontend.parser import read_statements
+from tadc.frontend.remembered import CheckMemory
 from tadc.frontend.source import Source, Span
+from tadc.frontend.values import ValueReader
 from tests.editing.programs import drawn, files
 
 TEXT = """\
@@ -127,6 +132,67 @@ def test_names_of_statements_with_errors_are_known() -> None:
     assert here
     assert len(found.all_of(here.symbol)) == 2
     assert read_statements(found.source).statements == (found.module.statements[0],)
+
+
+def same_with_memory(texts: Iterable[str]) -> None:
+    """With what is remembered of the texts before, all that is known of one is the same."""
+    memory = CheckMemory()
+    for text in texts:
+        found, alone = analysed(Source(text), memory), analysed(Source(text))
+        assert found.diagnostics == alone.diagnostics, text
+        assert list(found.hints()) == list(alone.hints()), text
+        for o in alone.names:
+            assert found.about(o.span.start) == alone.about(o.span.start), text
+
+
+def edited(text: str, rng: random.Random) -> str:
+    """A text in which a word is another, a number too, a line is gone, or stands elsewhere."""
+    lines = text.split("\n")
+    n = rng.randrange(len(lines))
+    match rng.randrange(4):
+        case 0:
+            words = ["x", *re.findall(r"\w+", text)]
+            lines[n] = re.sub(r"\b[a-z]\w*\b", rng.choice(words), lines[n], count=1)
+        case 1:
+            lines[n] = re.sub(r"\d", str(rng.randrange(9)), lines[n], count=1)
+        case 2:
+            del lines[n]
+        case _:
+            lines.insert(rng.randrange(len(lines)), lines.pop(n))
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "seed", [1, pytest.param(2, marks=pytest.mark.sweep), pytest.param(3, marks=pytest.mark.sweep)]
+)
+def test_what_is_remembered_changes_nothing(seed: int) -> None:
+    rng = random.Random(seed)
+    programs = [TEXT.replace("T[", "f32["), *rng.sample(files(), 4), *drawn(2)]
+    for text in programs:
+        texts = [text[:1500]]
+        for _ in range(6):
+            texts.append(edited(rng.choice([texts[0], texts[-1]]), rng))
+        same_with_memory([*texts, texts[0]])
+
+
+def test_an_edit_checks_one_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"let h{n}[i] = x[i] + {n}" for n in range(30)]
+    text = "\n".join(["x: f64[N]", *lines, "y = sum{i} (h7[i] * h8[i])"])
+    memory = CheckMemory()
+    analysed(Source(text), memory)
+    read: list[str] = []
+    whole = ValueReader.read
+
+    def noted(self: ValueReader, expr: Any, setting: Any) -> Any:
+        read.append(setting.scope.owner)
+        return whole(self, expr, setting)
+
+    monkeypatch.setattr(ValueReader, "read", noted)
+    analysed(Source(text.replace("+ 7", "* 7")), memory)
+    assert set(read) == {"h7"}
+    read.clear()
+    analysed(Source(text.replace("let h7[i] =", "let h7[i: 3] =")), memory)
+    assert set(read) == {"h7", "y"}
 
 
 def test_broken_texts_have_answers() -> None:
