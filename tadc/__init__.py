@@ -252,6 +252,13 @@ if "numpy" in sys.modules and sys.platform == "linux":
         import_module(f"tadc.backend.{_name}")
 
 
+def load_ipython_extension(ipython: Any) -> None:
+    """What `%load_ext tadc` calls in a notebook: `%%tadc NAME` makes functions of cells then."""
+    from tadc.editing.notebook import add_magic
+
+    add_magic(ipython)
+
+
 def __getattr__(name: str) -> Any:
     """Import what belongs to the compiler itself at its first use."""
     if name in _MODULES:

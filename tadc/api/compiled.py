@@ -42,6 +42,17 @@ class Compiled:
         )
         return f"<tadc.Compiled ({inputs}) -> ({outputs})>"
 
+    def _repr_html_(self) -> str:
+        from rich.table import Table
+
+        from tadc.caller.showing import tables_html
+
+        table = Table("", "array", title="compiled function")
+        for role, side in (("takes", self.kernel.inputs), ("gives", self.kernel.outputs)):
+            for port in side:
+                table.add_row(role, str(port))
+        return tables_html([table])
+
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Evaluate; one output is the array itself, several are a named tuple in order.
 

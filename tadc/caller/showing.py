@@ -16,16 +16,42 @@ _MOST = 20_000
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
+#: Colours that can be read on light and on dark pages; other words have the page's own.
+_COLORS = {
+    "comment": "#7f848e",
+    "constant": "#2f8f5b",
+    "function": "#3b7dd8",
+    "keyword": "#b5489a",
+    "number": "#2f8f5b",
+    "type": "#a8701a",
+}
+
+
 def preformatted(text: str) -> str:
     """A text as it stands."""
     return f"<pre>{escape(text)}</pre>"
 
 
+def program_html(text: str) -> str:
+    """A program in colours."""
+    from tadc.frontend.token_classes import classified
+
+    parts: list[str] = []
+    at = 0
+    for start, end, kind in classified(text):
+        word = escape(text[start:end])
+        color = _COLORS.get(kind)
+        parts += [text[at:start], f'<span style="color:{color}">{word}</span>' if color else word]
+        at = end
+    return f"<pre>{''.join([*parts, text[at:]])}</pre>"
+
+
 def formula_html(latex: str, text: str, what: str = "program") -> str:
     """A formula, and the text that it was made of behind a click; the text alone where it is long."""
+    shown = program_html(text) if what == "program" else preformatted(text)
     if not latex or len(latex) > _MOST:
-        return preformatted(text)
-    details = f"<details><summary>{what}</summary>{preformatted(text)}</details>"
+        return shown
+    details = f"<details><summary>{what}</summary>{shown}</details>"
     return f"$${escape(latex, quote=False)}$${details}"
 
 

@@ -108,6 +108,9 @@ class BlockFunction:
         lengths = ", ".join(f"{name}={length or '…'}" for name, length in self.lengths.items())
         return f"<tadc.BlockFunction ({lengths}) of {typed_text(self.whole)}>"
 
+    def _repr_html_(self) -> str:
+        return "\n".join(f._repr_html_() for f in self.functions)  # pyright: ignore[reportPrivateUsage]
+
     @property
     def has_lists(self) -> bool:
         """Whether index arrays tell what blocks read: plans need them for that."""
