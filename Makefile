@@ -7,7 +7,7 @@ CHECKED := tests/frontend tests/lattice tests/dialect tests/test_project.py lit_
 # Tests start many processes, which would compile tadc each, and pytest its own form of the tests.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test sweep stress frameworks lint package site browse-site bench test-gpu bench-gpu gpu-kit clean
+.PHONY: demo check test sweep stress frameworks lint package release site browse-site bench test-gpu bench-gpu gpu-kit clean
 
 demo: .venv/plot.stamp
 	$(BIN)/python examples/demo.py
@@ -67,6 +67,10 @@ lint: .venv/lint.stamp
 # The wheel and the sdist, tried in an environment of their own.
 package: | $(BIN)/python
 	$(BIN)/python .ci/try_package.py
+
+# The same for a release, in the oldest and the newest Python that is here; publishes nothing, and says how to.
+release: | $(BIN)/python
+	$(BIN)/python .ci/release.py
 
 # The pages of docs/ with the API and the errors as a static site; strict, with all links looked at.
 site: .venv/site.stamp

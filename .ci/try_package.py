@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -24,8 +23,8 @@ PACKAGES = ("backend", "dialect", "frontend", "lattice", "passes", "tadc")
 FORMULA = "x: f64[8]; f[i: 3, j: 4] = exp(x[i + j])"
 
 
-def main() -> None:
-    """All steps, each with how long it took."""
+def main() -> tuple[Path, Path]:
+    """All steps, each with how long it took; the wheel and the sdist."""
     with tempfile.TemporaryDirectory(prefix="tadc-package-") as name:
         work = Path(name)
         with step("building the sdist and the wheel"):
@@ -40,6 +39,7 @@ def main() -> None:
             (work / "empty").mkdir()
             try_it(python, work / "empty")
     print(f"good: {wheel.relative_to(ROOT)}, {sdist.relative_to(ROOT)}")
+    return wheel, sdist
 
 
 @contextmanager
@@ -71,6 +71,12 @@ def expect(holds: bool, words: str) -> None:
         fail(words)
 
 
+def version() -> str:
+    """The version that the checkout has."""
+    text = (ROOT / "frontend" / "packages.py").read_text(encoding="utf-8")
+    return text.split('\nVERSION = "')[1].split('"')[0]
+
+
 def tracked() -> list[str]:
     """Files that git tracks or would track."""
     listed = run("git", "ls-files", "--cached", "--others", "--exclude-standard", at=ROOT)
@@ -84,9 +90,9 @@ def copy_checkout(target: Path) -> None:
         shutil.copy(ROOT / name, target / name)
 
 
-def environment(folder: Path, *packages: str) -> Path:
-    """The Python of a new environment with these packages."""
-    venv.create(folder, with_pip=True)
+def environment(folder: Path, *packages: str, of: str | Path = sys.executable) -> Path:
+    """The Python of a new environment with these packages, made by a Python of this machine."""
+    run(of, "-m", "venv", folder, at=folder.parent)
     python = folder / "bin" / "python"
     install(python, *packages)
     return python

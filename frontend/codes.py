@@ -112,6 +112,7 @@ CODES: dict[str, str] = {
     # Pictures.
     "TAD0802": "a package that is not installed",
     "TAD0803": "nothing that can be drawn",
+    "TAD0804": "another package that is imported as `tadc`",
     # Uncertainty.
     "TAD0901": "an uncertainty of what has none",
     "TAD0902": "what is no uncertainty",
@@ -137,7 +138,7 @@ CODES: dict[str, str] = {
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.
-WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0411", "TAD0412", "TAD0614", "TAD1003", "TAD1004")
+WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0411", "TAD0412", "TAD0614", "TAD0804", "TAD1003", "TAD1004")
 
 #: A page for each code, in Markdown.
 PAGES = Path(__file__).with_name("explanations")

@@ -29,7 +29,7 @@ from tadc.api.load import MODEL_FILES, compile, function, load
 from tadc.backend.fingerprint import fingerprint
 from tadc.compiler.reversals import REVERSALS
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic, UsageError
-from tadc.frontend.packages import VERSION
+from tadc.frontend.packages import VERSION, other_package
 
 if TYPE_CHECKING:
     from tadc import dask, dual
@@ -96,6 +96,11 @@ if TYPE_CHECKING:
     from tadc.native.export import export
 
 __version__ = VERSION
+
+if (_other := other_package(path.dirname(__path__[0]))) is not None:
+    from tadc.caller.warn_caller import warn_of
+
+    warn_of([_other])
 
 framework_views.PACKAGES.update(
     block="tadc.apps.blocks", dask="tadc.dask", jax="tadc.jax", torch="tadc.torch"

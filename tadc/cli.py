@@ -19,7 +19,11 @@ from tadc.commands.messages import report, report_text, wanted_format
 from tadc.commands.option_parser import BadUsage
 from tadc.commands.options import Arguments
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.packages import other_package
+from tadc.lattice.late_dataclasses import replace
 
+#: The folder that has `tadc/`.
+PLACE = os.path.dirname(os.path.dirname(__file__))
 BUG = 70
 INTERRUPTED = 130
 #: How many new objects there are before cycles among them are looked for.
@@ -31,6 +35,9 @@ def main(argv: list[str] | None = None) -> int:
     arguments: Arguments | None = None
     words = sys.argv[1:] if argv is None else argv
     error_format = wanted_format(words)
+    if not hasattr(sys.modules["tadc"], "__version__") and (other := other_package(PLACE)):
+        report([replace(other, severity="error")], error_format)
+        return 1
     try:
         arguments = parse_arguments(words)
         if arguments is None:

@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 import tadc.cli
 from examples import cloth, deblur, deblur_in_numpy
-from tadc.frontend.packages import DISTRIBUTION
+from tadc.frontend.packages import DISTRIBUTION, VERSION
 from tests.imports import circles, import_graph, module_name
 
 ROOT = Path(__file__).parent.parent
@@ -64,6 +64,17 @@ def test_what_is_told_to_be_installed_is_this_project() -> None:
         for name, extra in told:
             assert name == DISTRIBUTION, page
             assert not extra or extra in extras, page
+
+
+def test_all_files_name_this_version() -> None:
+    """And the page of platforms the Pythons that CI tests."""
+    names = ("CITATION.cff", "CHANGELOG.md", "docs/platforms.md", "Makefile")
+    citation, changes, platforms, make = ((ROOT / name).read_text(encoding="utf-8") for name in names)
+    assert f"\nversion: {VERSION}\n" in citation
+    assert re.search(rf"^## \[{re.escape(VERSION)}\] - \d{{4}}-\d\d-\d\d$", changes, re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    oldest, newest = project["requires-python"].removeprefix(">="), make.split("\nNEWEST := ")[1].split()[0]
+    assert f"| Python | {oldest} | {newest}" in platforms
 
 
 def test_no_modules_import_each_other() -> None:

@@ -15,8 +15,9 @@ from tadc.frontend.codes import CODES, PAGES, explanation
 
 #: What shows these needs a broken tool, one that is missing, IR that no program gives, several devices, or
 #: minutes.
-UNCHECKED = {"TAD0318", "TAD0603", "TAD0701", "TAD0702", "TAD0703", "TAD0704", "TAD0802", "TAD1004"} | {
-    f"TAD07{n:02}" for n in range(6, 12)
+UNCHECKED = {
+    *("TAD0318", "TAD0603", "TAD0701", "TAD0702", "TAD0703", "TAD0704", "TAD0802", "TAD0804", "TAD1004"),
+    *(f"TAD07{n:02}" for n in range(6, 12)),
 }
 
 
