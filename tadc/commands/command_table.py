@@ -79,7 +79,7 @@ _ALL = (
             f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} counts time {_HELP}",
             "tadc run f.tad x=x.npy w=w.npy -o out.npz", {"run": []}, arrays="run"),
     Command("uncert", "programs", "uncertainties of the outputs",
-            f"{_PROGRAM} output {_UNCERTAIN} time {_HELP}",
+            f"{_PROGRAM} output {_UNCERTAIN} json time {_HELP}",
             "tadc uncert f.tad --at V=4.999,I=.0197 --u V=3.2e-3,I=9.5e-6"),
     Command("import", "programs", "print a model of ONNX, MLIR or torch.export as a program",
             f"output error_format {_HELP}", "tadc import model.onnx -o model.tad"),
@@ -87,7 +87,7 @@ _ALL = (
             f"{_PROGRAM} output {_DERIVATIVE} {_TENSORS} {_LOOK} {_PIECES} {_HELP}",
             "tadc diff f.tad --wrt a,d", {"wrt": ["*"]}),
     Command("gradcheck", "derivatives", "gradients against finite differences",
-            f"{_PROGRAM} wrt {_TENSORS} fast_math time {_HELP}",
+            f"{_PROGRAM} wrt {_TENSORS} fast_math json time {_HELP}",
             "tadc gradcheck f.tad", {"check_gradient": True}, arrays="run"),
     Command("certificate", "derivatives", "why the gradients are exact",
             f"{_PROGRAM} output wrt {_LOOK} {_HELP}",
@@ -95,7 +95,7 @@ _ALL = (
     Command("plot", "derivatives", "draw domains, preimages and sums",
             f"{_PROGRAM} output wrt time {_HELP}", "tadc plot f.tad --wrt d -o f.svg", output="plot"),
     Command("stats", "derivatives", "operations, bytes and tensors in between, counted",
-            f"{_PROGRAM} output wrt {_TENSORS} time {_DUMPS} {_HELP}",
+            f"{_PROGRAM} output wrt {_TENSORS} json time {_DUMPS} {_HELP}",
             "tadc stats f.tad --size N=4096", {"stats": True}),
     Command("inverse", "derivatives", "how products with the inverse Jacobian are computed",
             f"{_PROGRAM} output plan product plot wrt time {_HELP}", "tadc inverse f.tad --plan"),
@@ -119,7 +119,7 @@ _ALL = (
             f"error_format {_HELP}", "tadc lsp", takes_program=False),
     Command("explain", "about", "what an error or a warning means", f"error_format {_HELP}",
             "tadc explain TAD0302", word="explain", takes_program=False),
-    Command("list", "about", "the stages, passes, functions or targets", f"load error_format {_HELP}",
+    Command("list", "about", "the stages, passes, functions or targets", f"load json error_format {_HELP}",
             "tadc list passes tad-reverse-diff", word="list", words="names", takes_program=False),
     Command("cache", "about", "kernels and tuned schedules on disk; `tadc cache clear` removes them",
             f"error_format {_HELP}", "tadc cache clear", word="action", takes_program=False),
@@ -135,7 +135,7 @@ COMMANDS = {command.name: command for command in _ALL}
 #: Options of some commands alone: what the form without a command does not have.
 _NOT_FLAT = {
     *_UNCERTAIN.split(), *_TUNING.split(),
-    *"block mlir_timing check_style plan print_ir_after_change product unsafe watch workers".split(),
+    *"block mlir_timing check_style json plan print_ir_after_change product unsafe watch workers".split(),
     "allow_unregistered_dialect",
 }  # fmt: skip
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -44,11 +46,14 @@ class GradientRow:
         return self.error <= self.tolerance
 
 
-def check_gradient(state: Compilation, wrt: Sequence[str] | None, given: Mapping[str, Any]) -> int:
+def check_gradient(
+    state: Compilation, wrt: Sequence[str] | None, given: Mapping[str, Any], as_json: bool = False
+) -> int:
     """Print a table of errors; exit code 1 if one is too large. Inputs that are not given are random."""
     assert state.program is not None
     rows = gradient_errors(state.program, wrt, given=given, options=state.options)
-    Sink("-").write(table(rows))
+    entries = [{**asdict(row), "passed": row.passed} for row in rows]
+    Sink("-").write(json.dumps(entries, indent=2) if as_json else table(rows))
     return 0 if all(row.passed for row in rows) else 1
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 from tadc.backend.compile_steps import step
-from tadc.backend.target import UNIT_FORMS, unit_form
+from tadc.backend.target import unit_form
 from tadc.caller.program_files import read_text
 from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import is_ir, read_program
@@ -43,7 +42,9 @@ def execute(arguments: Arguments) -> int:
 
             around.enter_context(with_passes(arguments))
         if arguments.list:
-            return list_names(arguments.list, arguments.names)
+            return import_module("tadc.commands.listed_names").list_names(
+                arguments.list, arguments.names, arguments.json
+            )
         if arguments.explain is not None:
             return explain(arguments.explain)
         if arguments.dump_dir and Path(arguments.dump_dir).exists() and not Path(arguments.dump_dir).is_dir():
@@ -99,7 +100,7 @@ def execute_on(arguments: Arguments, source: Source) -> int:
         given = read_arrays(arguments.run or [], [a.name for a in state.program.arguments])
         if arguments.wrt:
             warn_of_zero_gradients(arguments, state.program)
-        return check_gradient(state, arguments.wrt_names, given)
+        return check_gradient(state, arguments.wrt_names, given, arguments.json)
     if arguments.bundle is not None:
         from tadc.commands.bundle import write_bundle
         from tadc.commands.given_function import function_asked
@@ -116,29 +117,6 @@ def execute_on(arguments: Arguments, source: Source) -> int:
 
         return run(arguments, checked(source, arguments))
     return show(arguments, source)
-
-
-def list_names(what: str, names: Sequence[str] = ()) -> int:
-    """Print what there is, of passes those that are named. Raises BadUsage for names of other things."""
-    if names and what != "passes":
-        raise BadUsage(f"`tadc list {what}` takes no `{names[0]}`", f"write `tadc list {what}`")
-    if what == "stages":
-        stages = {s.name: s.about for s in STAGES} | {form.name: form.about for form in UNIT_FORMS.values()}
-        lines = [f"{name:16}{about}" for name, about in stages.items()]
-    elif what == "targets":
-        from tadc.backend.target import BACKENDS
-
-        lines = [line for backend in BACKENDS.values() for line in backend.devices()]
-    elif what == "functions":
-        from tadc.frontend.functions import FUNCTIONS
-
-        lines = [f"{name}({', '.join('xy'[: f.arity])})" for name, f in sorted(FUNCTIONS.items())]
-    else:
-        from tadc.commands.passes import describe
-
-        lines = describe(names)
-    Sink("-").write("\n".join(lines))
-    return 0
 
 
 def explain(word: str) -> int:
@@ -325,7 +303,7 @@ def show_statistics(arguments: Arguments, source: Source) -> int:
     assert state.program is not None
     found = statistics(state.program, arguments.wrt_names, state.options)
     output = arguments.output or "-"
-    Sink(output).write(found.as_json() if output.endswith(".json") else str(found))
+    Sink(output).write(found.as_json() if arguments.json or output.endswith(".json") else str(found))
     return 0
 
 

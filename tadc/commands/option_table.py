@@ -156,6 +156,7 @@ _ALL = (
     Option("allow", "--allow -A", "CODE", "leave out warnings, as TAD0402", several="names"),
     Option("error_format", "--error-format", "F", "human (default), or json: one object a line on stderr",
            choices=FORMATS),
+    Option("json", "--json", "", "the result as JSON"),
     Option("short_help", "-h", "", ""),
     Option("help", "--help", "", "this text (-h: the commands)"),
     Option("version", "--version", "", "the version"),

@@ -83,6 +83,7 @@ class Arguments:
     topic: str = ""
     allow: list[str] = field(default_factory=list[str])
     error_format: str = "human"
+    json: bool = False
     names: list[str] = field(default_factory=list[str])
     list: str | None = None
 

@@ -12,7 +12,7 @@ from tadc.compiler.plugins import plugins
 from tadc.compiler.run_passes import REGISTRY, check_names
 from tadc.frontend.suggest import did_you_mean
 from tadc.passes.ir_printing import Printing, printing
-from tadc.passes.registry import Pass, options_of
+from tadc.passes.registry import Pass, PassOption, options_of
 
 
 @contextmanager
@@ -32,22 +32,18 @@ def with_passes(arguments: Arguments) -> Generator[None]:
         report_text(f"note: pass `{name}` did not run, so there is no IR to print around it")
 
 
-def describe(names: Sequence[str]) -> list[str]:
-    """Lines about passes, all without names: what they guarantee, and their options.
-
-    Raises BadUsage for a name that no pass of ours has.
-    """
+def named_passes(names: Sequence[str]) -> list[tuple[type[Pass], list[PassOption]]]:
+    """Passes with their options, all without names. Raises BadUsage for a name that no pass of ours has."""
     for name in names:
         if name not in REGISTRY:
             helps = did_you_mean(name, REGISTRY)
             more = "those of MLIR: https://mlir.llvm.org/docs/Passes"
             raise BadUsage(f"no pass `{name}` of tadc", *helps, more)
-    return [line for name in names or REGISTRY for line in describe_pass(REGISTRY[name])]
+    return [(REGISTRY[name], options_of(REGISTRY[name])) for name in names or REGISTRY]
 
 
-def describe_pass(item: type[Pass]) -> list[str]:
+def described(item: type[Pass], options: Sequence[PassOption]) -> list[str]:
     """A pass in a line, and a line for each option: name, type, default, what it is."""
-    options = options_of(item)
     lines = [f"{item.argument:20}{item.description}"]
     for option in options:
         default = f"{option.kind} = {option.default or 'none'}"

@@ -40,8 +40,9 @@ def execute(arguments: Arguments) -> int:
     }
     with step("propagate"):
         result = propagate(program, **given)
-    if arguments.output and arguments.output != "-":
-        Sink(arguments.output).write(as_json(result))
+    output = arguments.output or "-"
+    if arguments.json or output != "-":
+        Sink(output).write(as_json(result))
     else:
         Sink("-").write(str(result) + ("\n" + str(result.budget) if arguments.budget else ""))
     return 0
