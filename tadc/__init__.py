@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from os import path
+from os import environ, path
 from typing import TYPE_CHECKING, Any
 
 if not path.isdir(path.join(__path__[0], "passes")):
@@ -101,6 +101,11 @@ if (_other := other_package(path.dirname(__path__[0]))) is not None:
     from tadc.caller.warn_caller import warn_of
 
     warn_of([_other])
+
+if "TADC_LOG" in environ:
+    from tadc.caller.logs import log_as_asked
+
+    log_as_asked()
 
 framework_views.PACKAGES.update(
     block="tadc.apps.blocks", dask="tadc.dask", jax="tadc.jax", torch="tadc.torch"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -13,8 +15,9 @@ from tadc.api.call_versions import adapt_to_calls
 from tadc.api.framework_views import BLOCK, DASK, JAX, TORCH
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.api.tuned import with_tuned
-from tadc.backend.compile_steps import step
+from tadc.backend.compile_steps import LOG, step
 from tadc.caller.boundary import checked_bytes, checked_choice, checked_sizes_given, leaving, public, usage
+from tadc.caller.progress import shown_progress
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.compile_options import MATERIALIZE, Options
 from tadc.frontend.diagnostics import CompileError
@@ -487,10 +490,16 @@ class Function:
         options = replace(options, reverse=self.options.reverse)
         with step("cache"):
             found = find_kernel(self.recipe, tuned := with_tuned(self.recipe, options))
+        begin, is_kept = time.perf_counter(), found is not None
         if found is None:
-            found = self._compiled_anew(options, tuned)
+            with shown_progress():
+                found = self._compiled_anew(options, tuned)
             if self.origin is None:
                 self.remember()
+        if LOG.isEnabledFor(logging.INFO):
+            how = "from disk" if is_kept else f"compiled in {time.perf_counter() - begin:.2f} s"
+            by = ", by a tuned schedule" if tuned is not options else ""
+            LOG.info("kernel of %s for %s: %s%s", typed_text(self), tuned.target, how, by)
         adapt_to_calls(found.kernel, self, options)
         return found
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
+from tadc.backend.compile_steps import listening, listens
 from tadc.frontend.forks import new_lock
 
 #: Seconds after which a compilation shows what it does.
@@ -78,3 +81,23 @@ class Progress:
         if self._status is not None:
             self._status.stop()
             self._status = None
+
+
+def is_watched() -> bool:
+    """Whether a person looks at what is written to stderr: in a terminal, or in a notebook."""
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    return is_terminal or "ipykernel" in sys.modules
+
+
+@contextmanager
+def shown_progress() -> Generator[None]:
+    """Show what the compiler does inside the block where that takes long, unless it is shown already."""
+    if not is_watched() or listens(Progress):
+        yield
+        return
+    progress = Progress()
+    try:
+        with listening(progress):
+            yield
+    finally:
+        progress.close()

@@ -7,8 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from tadc.backend.compile_steps import Listener, listening
+from tadc.caller.progress import Progress, is_watched
 from tadc.commands.options import Arguments
-from tadc.commands.progress import Progress
 from tadc.commands.times import Times
 
 
@@ -31,4 +31,4 @@ def watched(arguments: Arguments) -> Generator[None]:
 def _shows_progress(arguments: Arguments) -> bool:
     """Only where a person looks, and nothing else is written there meanwhile."""
     quiet = arguments.error_format == "json" or arguments.prints_ir
-    return not quiet and sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    return not quiet and is_watched()

@@ -12,11 +12,11 @@ import time
 
 import pytest
 
-import tadc.commands.progress
+import tadc.caller.progress
 from tadc.backend.compile_steps import listening, step
 from tadc.backend.interrupts import interruptible
+from tadc.caller.progress import Progress
 from tadc.cli import main
-from tadc.commands.progress import Progress
 from tadc.commands.times import Times
 
 PROGRAM = "x: f64[8]; f[i] = exp(x[i])"
@@ -83,7 +83,7 @@ def test_progress_is_shown_after_a_moment_and_goes_away(monkeypatch: pytest.Monk
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(tadc.commands.progress, "PATIENCE", 0.05)
+    monkeypatch.setattr(tadc.caller.progress, "PATIENCE", 0.05)
     progress = Progress()
     with listening(progress):
         with step("asm"):
@@ -110,7 +110,7 @@ def test_progress_is_for_people(
     stream = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(tadc.commands.progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(tadc.caller.progress, "PATIENCE", 0.0)
     assert main(["emit", "loops", "-e", PROGRAM, "-o", os.devnull, *words]) == 0
     assert ("compiling: " in stream.getvalue()) == is_shown
 
