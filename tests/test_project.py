@@ -286,7 +286,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 12_378,
+    "frontend": 12_408,
     "dialect": 3_526,
     "passes": 52_687,
     "passes/cpu": 1_613,
@@ -299,8 +299,8 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_666,
-    "backend": 17_083,
-    "tadc": 40_124,
+    "backend": 17_096,
+    "tadc": 40_258,
     "tadc/apps": 14_008,
 }
 
