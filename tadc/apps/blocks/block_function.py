@@ -12,13 +12,14 @@ from tadc.apps.blocks.axes import BlockAxis, axes_of, of_stored
 from tadc.apps.blocks.batch_axes import BatchAxis, batch_axes
 from tadc.apps.blocks.block_calls import SLICED, read, with_places
 from tadc.apps.blocks.block_lengths import checked_lengths, completed, named_axis
-from tadc.apps.blocks.block_plan import BlockPlan, Box, Length, PlaceList, StagePlan, cut, plan_of
+from tadc.apps.blocks.block_plan import BlockPlan, Length, StagePlan, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
 from tadc.apps.blocks.block_tasks import function_here
 from tadc.apps.blocks.box_certificate import Witness, witnesses
 from tadc.apps.blocks.box_pictures import draw
 from tadc.apps.blocks.joining import Joined
+from tadc.apps.blocks.places import Box, cut, subscripts
 from tadc.apps.blocks.program_of_lists import ListedProgram, listed
 from tadc.apps.blocks.read_copies import read_apart
 from tadc.apps.blocks.traffic import BlockTraffic, traffic_of
@@ -159,7 +160,7 @@ class BlockFunction:
         """
         stage = self.plan(**given).stages[0]
         tasks = (stage.task(cell) for cell in stage.cells)
-        return [{name: slices_of(box) for name, box in task.reads.items()} for task in tasks]
+        return [{name: subscripts(box) for name, box in task.reads.items()} for task in tasks]
 
     @public
     def traffic(self, workers: int = 1, **given: Any) -> BlockTraffic:
@@ -331,9 +332,9 @@ def _computed(
             if part is not None:
                 joined.setdefault((name, box), Joined(part.kind)).add(several[name])
             elif there[name] is None:
-                found[name][slices_of(box)] = several[name]
+                found[name][subscripts(box)] = several[name]
     for (name, box), parts in joined.items():
-        found[name][slices_of(box)] = parts.result()
+        found[name][subscripts(box)] = parts.result()
     return found
 
 
@@ -342,7 +343,7 @@ def place_in_memory(array: Any, box: Box, dtype: np.dtype[Any]) -> Array | None:
     if not issubclass(type(array), np.ndarray) or array.dtype != dtype:
         return None
     # With the dots it is a view where there are no dimensions too.
-    return np.asarray(array[*slices_of(box), ...])
+    return np.asarray(array[*subscripts(box), ...])
 
 
 def _proven(stage: BlockStage, lists: bool) -> tuple[BlockProgram, ListedProgram | None, Function]:
@@ -375,11 +376,6 @@ def index_arrays_of(
             raise ArgumentError([found])
         values.append(found)
     return IndexArguments(parameters, (), sizes).found(values)
-
-
-def slices_of(box: Box) -> tuple[Any, ...]:
-    """A box as NumPy takes it: of each dimension a slice, or an array of places."""
-    return tuple(p.array if isinstance(p, PlaceList) else slice(p.start, p.stop) for p in box)
 
 
 class Divide:

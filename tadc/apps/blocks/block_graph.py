@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from tadc.apps.blocks.block_plan import BlockTask, Box, StagePlan
+from tadc.apps.blocks.block_plan import BlockTask, StagePlan
 from tadc.apps.blocks.block_tasks import (
     BoxLayout,
     ComputeBlock,
     CutPiece,
     JoinParts,
-    Part,
     PartOfBlock,
     StitchBox,
-    count,
 )
-from tadc.apps.blocks.chunked_tensors import Chunks, Key, part_at
+from tadc.apps.blocks.chunked_tensors import Chunks, Key
 from tadc.apps.blocks.inner_parts import parts_of
 from tadc.apps.blocks.joining import tree
+from tadc.apps.blocks.places import Box, subscripts
 from tadc.toolkit.reporting import VERSION
 from tadc.toolkit.running import Array, numpy_type
 
@@ -128,7 +127,7 @@ class StageGraph:
             made.append(PartOfBlock(part.sizes, lengths, *(inside if len(parts) > 1 else ())))
         results = {name: (tuple(map(len, box)), self.chunks[name].dtype) for name, box in task.writes.items()}
         into = {
-            name: self.into[name][*(slice(p.start, p.stop) for p in box), ...]
+            name: self.into[name][*subscripts(box), ...]
             for name, box in task.writes.items()
             if name in self.into and self.plan.is_written(name, task.cell)
         }
@@ -170,7 +169,7 @@ class StageGraph:
         """
         tensor = tensor or self.tensors[name]
         keys: list[Key] = []
-        pieces: list[tuple[Part, ...] | None] = []
+        pieces: list[Box | None] = []
         for key, piece in tensor.pieces(box):
             if piece is not None and self._is_cut(tensor, key, piece):
                 own: Key = (f"{name}_piece-{self.token}", *_numbers(key[1:], piece))
@@ -181,12 +180,12 @@ class StageGraph:
         layout = BoxLayout(tensor.lengths_of(box), tuple(pieces))
         if len(keys) < 2 or (name, box) not in self._often:
             return layout, keys
-        whole: Key = (f"{name}_box-{self.token}", self.name, *_numbers((), [part_at(p, 0) for p in box]))
+        whole: Key = (f"{name}_box-{self.token}", self.name, *_numbers((), box))
         self.tasks[whole] = (StitchBox(layout, tensor.dtype), keys)
         return BoxLayout(tuple((len(places),) for places in box), (None,)), [whole]
 
-    def _is_cut(self, tensor: Chunks, key: Key, piece: tuple[Part, ...]) -> bool:
-        taken = prod(map(count, piece)) * tensor.dtype.itemsize
+    def _is_cut(self, tensor: Chunks, key: Key, piece: Box) -> bool:
+        taken = prod(map(len, piece)) * tensor.dtype.itemsize
         return tensor.bytes_of(key) >= max(_WHOLE, 2 * taken + 1)
 
 
@@ -217,7 +216,7 @@ def _lengths(several: Sequence[range]) -> tuple[int, ...]:
     return tuple(stop - start for start, stop in places if stop > start) or (0,)
 
 
-def _numbers(chunk: Sequence[int], piece: Sequence[Part]) -> Iterator[int | str]:
+def _numbers(chunk: Sequence[int], piece: Box) -> Iterator[int | str]:
     yield from chunk
     for s in piece:
-        yield from (s.start, s.stop) if isinstance(s, slice) else (sha256(s.tobytes()).hexdigest(),)
+        yield from (s.start, s.stop) if isinstance(s, range) else (sha256(s.array.tobytes()).hexdigest(),)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, product
 from math import prod
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -15,43 +15,15 @@ from tadc.apps.blocks.block_program import BlockProgram, Slices, StepsBefore
 from tadc.apps.blocks.block_stages import BlockStage, JoinedPart
 from tadc.apps.blocks.domain_points import DomainPoints, Numbers, SortedElements
 from tadc.apps.blocks.place_inspector import BlockPlaces, PlaceInspector
+from tadc.apps.blocks.places import Box, cut, moved, places_in
 from tadc.apps.blocks.program_of_lists import ListedProgram
-from tadc.toolkit.language import bytes_of_type, shape_at
+from tadc.toolkit.language import shape_at
 from tadc.toolkit.reporting import usage
 from tadc.toolkit.running import Relation
 
 #: So many blocks are planned.
 MOST_BLOCKS = 1_000_000
 
-
-@dataclass(frozen=True)
-class PlaceList(Sequence[int]):
-    """Some places of a dimension, in order: those that a block reads through index arrays."""
-
-    array: Numbers
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    @overload
-    def __getitem__(self, n: int) -> int: ...
-    @overload
-    def __getitem__(self, n: slice) -> Sequence[int]: ...
-    def __getitem__(self, n: int | slice) -> int | Sequence[int]:
-        return PlaceList(self.array[n]) if isinstance(n, slice) else int(self.array[n])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PlaceList) and np.array_equal(self.array, other.array)
-
-    def __hash__(self) -> int:
-        return hash(self.array.tobytes())
-
-
-#: Places of a dimension, in order.
-Places = range | PlaceList
-
-#: Of each dimension the places.
-Box = tuple[Places, ...]
 
 #: How many places blocks have along an axis: all but the last so many, or each as many as is said.
 Length = int | tuple[int, ...]
@@ -194,7 +166,9 @@ class StagePlan:
             lengths={},
             reads={
                 name: tuple(
-                    places if number is None else _some(places, found.lists[number])
+                    moved(places_in(found.lists[number]), places[0])
+                    if number is not None and places
+                    else places
                     for places, number in zip(boxes[name], program.dims[name], strict=True)
                 )
                 for name in program.arguments
@@ -205,7 +179,7 @@ class StagePlan:
     def _inspected(
         self, boxes: Mapping[str, Box], sizes: Mapping[str, int], program: ListedProgram
     ) -> BlockPlaces:
-        whole = {n for n in self.arrays if all(map(_is_all, boxes[n], self.shapes[n]))}
+        whole = {n for n in self.arrays if tuple(map(len, boxes[n])) == self.shapes[n]}
         arrays = {n: a if n in whole else cut(a, boxes[n]) for n, a in self.arrays.items()}
         shared = {n: found for n, found in self._sorted.items() if n in whole}
         found = PlaceInspector(self.points(arrays, sizes, shared)).block(program)
@@ -328,37 +302,3 @@ def _places(name: str, extent: int, length: Length) -> tuple[range, ...]:
     if sum(length) != extent:
         raise usage(f"blocks along `{name}` have {sum(length)} places together, and there are {extent}")
     return tuple(range(stop - own, stop) for own, stop in zip(length, accumulate(length), strict=True))
-
-
-def _is_all(places: Places, size: int) -> bool:
-    return len(places) == size
-
-
-def _some(places: Places, found: Numbers) -> Places:
-    """Some of the places of a range, by where they stand there."""
-    if len(found) and found[-1] - found[0] + 1 == len(found):
-        return range(places[0] + int(found[0]), places[0] + int(found[-1]) + 1)
-    return PlaceList(found + places[0]) if len(found) else range(0)
-
-
-def cut(array: Any, box: Box) -> Any:
-    """What an array has in a box, as an array of NumPy."""
-    hull = tuple(slice(p[0], p[-1] + 1) if p else slice(0, 0) for p in box)
-    found = np.asarray(array[hull])
-    for d, places in enumerate(box):
-        if isinstance(places, PlaceList):
-            found = np.take(found, places.array - places[0], d)
-    return found
-
-
-def part_of(places: Places, start: int, stop: int) -> Places:
-    """Those places that are from a start up to a stop."""
-    if isinstance(places, range):
-        return range(max(places.start, start), min(places.stop, stop))
-    first, last = np.searchsorted(places.array, (start, stop))
-    return PlaceList(places.array[first:last])
-
-
-def bytes_of(box: Box, type: str) -> int:
-    """What a box takes in memory."""
-    return prod(map(len, box)) * bytes_of_type(type)

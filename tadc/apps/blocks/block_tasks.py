@@ -12,11 +12,11 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tadc.apps.blocks.block_plan import StepsOfOthers
 from tadc.apps.blocks.carried_tasks import CarriedTask
 from tadc.apps.blocks.joining import JOIN
+from tadc.apps.blocks.places import Box, cut
 from tadc.toolkit.reporting import VERSION, ArgumentError, CompileError, Diagnostic, Source, new_rlock
 from tadc.toolkit.running import (
     Array,
@@ -55,24 +55,6 @@ def function_here(text: str, lengths: Mapping[str, int], version: str = VERSION)
     return found.at(lengths)
 
 
-#: Places along a dimension: a slice, or a list in order.
-Part = slice | NDArray[np.int64]
-
-
-def count(part: Part) -> int:
-    """How many places there are."""
-    return part.stop - part.start if isinstance(part, slice) else len(part)
-
-
-def piece_of(array: Array, piece: Sequence[Part]) -> Array:
-    """What an array has at some places of each dimension; a view where all of them are slices."""
-    found = array[tuple(s if isinstance(s, slice) else slice(None) for s in piece)]
-    for d, part in enumerate(piece):
-        if not isinstance(part, slice):
-            found = np.take(found, part, d)
-    return found
-
-
 @dataclass(frozen=True)
 class BoxLayout:
     """How a box is made of pieces of chunks.
@@ -82,7 +64,7 @@ class BoxLayout:
     """
 
     lengths: tuple[tuple[int, ...], ...]
-    pieces: tuple[tuple[Part, ...] | None, ...]
+    pieces: tuple[Box | None, ...]
 
     def box(self, chunks: Sequence[Any], dtype: np.dtype[Any], within: Slices | None = None) -> Array:
         """The box, or what is within these places of it: of one chunk without a copy."""
@@ -95,7 +77,7 @@ class BoxLayout:
             for piece, lengths in zip(met, self.lengths, strict=True):
                 n = n * len(lengths) + piece.number
             part, own = np.asarray(chunks[n]), self.pieces[n]
-            part = part if own is None else piece_of(part, own)
+            part = part if own is None else cut(part, own)
             promised = tuple(lengths[piece.number] for piece, lengths in zip(met, self.lengths, strict=True))
             if part.shape != promised:
                 message = f"a chunk has {part.shape} elements where its array promises {promised}"
@@ -147,11 +129,11 @@ class StitchBox(CarriedTask):
 class CutPiece(CarriedTask):
     """A task that copies a piece out of a chunk, so that the chunk need neither move nor stay."""
 
-    piece: tuple[Part, ...]
+    piece: Box
 
     def __call__(self, chunk: Any) -> Any:
         """The piece."""
-        return np.array(piece_of(np.asarray(chunk), self.piece))
+        return np.array(cut(chunk, self.piece))
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tadc.apps.blocks.block_plan import Box, Places, part_of
-from tadc.apps.blocks.block_tasks import Part, count
+from tadc.apps.blocks.places import Box, Places, moved, within
 
 #: The name of a task: that of an array or a layer, and numbers.
 Key = tuple[Any, ...]
@@ -36,7 +35,7 @@ class Chunks:
         """That of the tensor."""
         return tuple(map(sum, self.lengths))
 
-    def pieces(self, box: Box) -> Iterator[tuple[Key, tuple[Part, ...] | None]]:
+    def pieces(self, box: Box) -> Iterator[tuple[Key, Box | None]]:
         """The keys of chunks in which a box is, and their places; None for all of a chunk."""
         for parts in product(*(list(self._along(d, places)) for d, places in enumerate(box))):
             chunk = tuple(n for n, _, _ in parts)
@@ -45,26 +44,19 @@ class Chunks:
 
     def lengths_of(self, box: Box) -> tuple[tuple[int, ...], ...]:
         """Of each dimension the lengths of the pieces."""
-        return tuple(tuple(count(s) for _, s, _ in self._along(d, places)) for d, places in enumerate(box))
+        return tuple(tuple(len(s) for _, s, _ in self._along(d, places)) for d, places in enumerate(box))
 
     def bytes_of(self, key: Key) -> int:
         """What a chunk takes in memory."""
         chunk = [lengths[int(n)] for lengths, n in zip(self.lengths, key[1:], strict=True)]
         return prod(chunk) * self.dtype.itemsize
 
-    def _along(self, dimension: int, places: Places) -> Iterator[tuple[int, Part, bool]]:
+    def _along(self, dimension: int, places: Places) -> Iterator[tuple[int, Places, bool]]:
         """The chunks along a dimension that have some of the places, which of theirs, and whether all."""
         starts, lengths = self.starts[dimension], self.lengths[dimension]
         n = max(0, bisect_right(starts, places[0]) - 1) if places else len(starts)
         while n < len(starts) and starts[n] <= places[-1]:
-            own = part_of(places, starts[n], starts[n] + lengths[n])
+            own = within(places, starts[n], starts[n] + lengths[n])
             if own:
-                yield n, part_at(own, starts[n]), len(own) == lengths[n]
+                yield n, moved(own, -starts[n]), len(own) == lengths[n]
             n += 1
-
-
-def part_at(places: Places, start: int) -> Part:
-    """Places as NumPy takes them, in an array that begins at a start."""
-    if isinstance(places, range):
-        return slice(places.start - start, places.stop - start)
-    return places.array - start

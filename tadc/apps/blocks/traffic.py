@@ -9,7 +9,8 @@ from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
 
-from tadc.apps.blocks.block_plan import BlockPlan, BlockTask, Box, StagePlan, bytes_of, part_of
+from tadc.apps.blocks.block_plan import BlockPlan, BlockTask, StagePlan
+from tadc.apps.blocks.places import Box, bytes_of, within
 from tadc.toolkit.language import Program, count_program, specialised
 from tadc.toolkit.reporting import ShownAsTables
 
@@ -26,7 +27,7 @@ class StageTraffic:
     beside their own, with the index arrays that say where this stands in lists; `copied` is what each worker
     needs whole, once. Boxes are the least, so no other way to compute these blocks moves less. `joined` are
     parts of sums. `memory` is the most that one block has of boxes and results. `operations` are those of the
-    results, without what blocks compute twice.
+    results, without what blocks compute twice, and as if the elements of index arrays were spread evenly.
     """
 
     blocks: int
@@ -156,7 +157,7 @@ def _own(stage: StagePlan, task: BlockTask, name: str) -> Box:
         if d is not None:
             last = n + 1 == len(places)
             stop = stage.shapes[name][d] if last else places[n].stop
-            found[d] = part_of(found[d], places[n].start, stop)
+            found[d] = within(found[d], places[n].start, stop)
     return tuple(found)
 
 
