@@ -13,8 +13,8 @@ from dask.base import compute
 from numpy.typing import NDArray
 
 import tadc
+from tadc.apps.blocks.block_places import PlaceList
 from tadc.apps.blocks.box_certificate import witnesses
-from tadc.apps.blocks.places import PlaceList
 
 Array = NDArray[Any]
 

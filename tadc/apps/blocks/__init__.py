@@ -8,7 +8,7 @@ block_program    the program of a block of a stage
 places_read      which places are read through index arrays: sets that an inspector lists
 listed_places    which dimensions have lists of places, and which indices run over them
 program_of_lists the program of a block over lists
-places           places of a dimension: a run, or a list
+block_places     places of a dimension: a run, or a list
 domain_points    the integer points of domains with index arrays
 place_inspector  lists places, and says where in lists the elements of index arrays stand
 block_plan       which blocks there are, and their boxes

@@ -12,6 +12,7 @@ from tadc.apps.blocks.axes import BlockAxis, axes_of, of_stored
 from tadc.apps.blocks.batch_axes import BatchAxis, batch_axes
 from tadc.apps.blocks.block_calls import SLICED, read, with_places
 from tadc.apps.blocks.block_lengths import checked_lengths, completed, named_axis
+from tadc.apps.blocks.block_places import Box, cut, subscripts
 from tadc.apps.blocks.block_plan import BlockPlan, Length, StagePlan, plan_of
 from tadc.apps.blocks.block_program import SLICING, BlockProgram, divided
 from tadc.apps.blocks.block_stages import BlockStage, stages
@@ -19,7 +20,6 @@ from tadc.apps.blocks.block_tasks import function_here
 from tadc.apps.blocks.box_certificate import Witness, witnesses
 from tadc.apps.blocks.box_pictures import draw
 from tadc.apps.blocks.joining import Joined
-from tadc.apps.blocks.places import Box, cut, subscripts
 from tadc.apps.blocks.program_of_lists import ListedProgram, listed
 from tadc.apps.blocks.read_copies import read_apart
 from tadc.apps.blocks.traffic import BlockTraffic, traffic_of

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tadc.apps.blocks.block_places import Box, subscripts
 from tadc.apps.blocks.block_plan import BlockTask, StagePlan
 from tadc.apps.blocks.block_tasks import (
     BoxLayout,
@@ -24,7 +25,6 @@ from tadc.apps.blocks.block_tasks import (
 from tadc.apps.blocks.chunked_tensors import Chunks, Key
 from tadc.apps.blocks.inner_parts import parts_of
 from tadc.apps.blocks.joining import tree
-from tadc.apps.blocks.places import Box, subscripts
 from tadc.toolkit.reporting import VERSION
 from tadc.toolkit.running import Array, numpy_type
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tadc.apps.blocks.block_places import Box, cut, moved, places_in
 from tadc.apps.blocks.block_program import BlockProgram, Slices, StepsBefore
 from tadc.apps.blocks.block_stages import BlockStage, JoinedPart
 from tadc.apps.blocks.domain_points import DomainPoints, Numbers, SortedElements
 from tadc.apps.blocks.place_inspector import BlockPlaces, PlaceInspector
-from tadc.apps.blocks.places import Box, cut, moved, places_in
 from tadc.apps.blocks.program_of_lists import ListedProgram
 from tadc.toolkit.language import shape_at
 from tadc.toolkit.reporting import usage

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tadc.apps.blocks.block_places import Box, cut
 from tadc.apps.blocks.block_plan import StepsOfOthers
 from tadc.apps.blocks.carried_tasks import CarriedTask
 from tadc.apps.blocks.joining import JOIN
-from tadc.apps.blocks.places import Box, cut
 from tadc.toolkit.reporting import VERSION, ArgumentError, CompileError, Diagnostic, Source, new_rlock
 from tadc.toolkit.running import (
     Array,

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tadc.apps.blocks.block_places import Places
 from tadc.apps.blocks.block_plan import BlockTask, StagePlan
 from tadc.apps.blocks.block_program import ReadOfBlock
-from tadc.apps.blocks.places import Places
 from tadc.toolkit.language import Affine, Constraint, Domain, SearchLimit, equals_zero, find_point
 
 

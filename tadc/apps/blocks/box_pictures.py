@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tadc.apps.blocks.block_places import Box, Places
 from tadc.apps.blocks.block_plan import BlockPlan, BlockTask, StagePlan
-from tadc.apps.blocks.places import Box, Places
 from tadc.toolkit.reporting import COLORS, GREY, INK, picture_of
 
 #: Of a tensor of one dimension, how high it is drawn, as a share of its length.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tadc.apps.blocks.places import Box, Places, moved, within
+from tadc.apps.blocks.block_places import Box, Places, moved, within
 
 #: The name of a task: that of an array or a layer, and numbers.
 Key = tuple[Any, ...]

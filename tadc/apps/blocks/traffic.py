@@ -9,8 +9,8 @@ from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
 
+from tadc.apps.blocks.block_places import Box, bytes_of, within
 from tadc.apps.blocks.block_plan import BlockPlan, BlockTask, StagePlan
-from tadc.apps.blocks.places import Box, bytes_of, within
 from tadc.toolkit.language import Program, count_program, specialised
 from tadc.toolkit.reporting import ShownAsTables
 
