@@ -300,8 +300,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_096,
-    "tadc": 40_258,
-    "tadc/apps": 14_008,
+    "tadc": 40_256,
+    "tadc/apps": 14_006,
 }
 
 
