@@ -73,6 +73,7 @@ w: f64[K]
 x: f64[2*N + K]
 y[e, k] = w[k]*x[2*src[e] + k + 1]*x[2*N - 2*src[e]]*z[src[e]]
 """
+ONE = "s: index in N; src: index[E] in N; x: f64[N]; y[e] = x[src[e]]*x[s]"
 SELF = "row: index[E] in N; w: f64[E]; x: f64[N]; y[n: N] = x[n]*sum{e: row[e] = n} (w[e]*x[row[e]])"
 
 SIZES = {"N": 23, "E": 40, "M": 19, "K": 3, "C": 2, "F": 17}
@@ -158,6 +159,18 @@ def test_blocks_are_the_whole(name: str) -> None:
     computed = compute(*(results if isinstance(results, tuple) else (results,)), scheduler="threads")
     for one, other in zip(found, computed, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_an_index_without_dimensions() -> None:
+    """Every block may read the element there, and one of the gradient gets what it gives."""
+    f = tadc.function(ONE)
+    g, given = tadc.vjp(f, wrt="x"), arguments(f)
+    np.testing.assert_array_equal(f.block(e=6)(**given), given["x"][given["src"]] * given["x"][given["s"]])
+    dy = np.random.default_rng(1).uniform(size=40)
+    want = np.zeros(23)
+    np.add.at(want, given["src"], dy * given["x"][given["s"]])
+    want[given["s"]] += (dy * given["x"][given["src"]]).sum()
+    np.testing.assert_allclose(g.block(x_0=4)(**given, dy=dy), want, 1e-13, 1e-14)
 
 
 def test_rows_of_a_matrix() -> None:
