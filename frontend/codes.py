@@ -80,6 +80,7 @@ CODES: dict[str, str] = {
     "TAD0511": "an element of an index array that is out of range or out of order",
     "TAD0512": "arrays of several types for one type parameter",
     "TAD0513": "what cannot be imported",
+    "TAD0514": "a result that is not a number",
     # IR, passes and pipelines.
     "TAD0601": "a text that is no IR",
     "TAD0602": "a module that is no valid IR",

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from tadc.analysis.statistics import Statistics
     from tadc.analysis.structure import Structure
     from tadc.api.compiled import Compiled
+    from tadc.api.debug_nans import debug_nans
+    from tadc.api.explain import Explanation
     from tadc.api.flat_vectors import Flat, flat
     from tadc.api.index_relations import relation
     from tadc.api.jacobians import Compressed, Jacobian
@@ -108,7 +110,11 @@ if "TADC_LOG" in environ:
     log_as_asked()
 
 framework_views.PACKAGES.update(
-    block="tadc.apps.blocks", dask="tadc.dask", jax="tadc.jax", torch="tadc.torch"
+    block="tadc.apps.blocks",
+    dask="tadc.dask",
+    explain="tadc.api.explain",
+    jax="tadc.jax",
+    torch="tadc.torch",
 )
 MODEL_FILES.update(dict.fromkeys((".mlir", ".onnx", ".pt2"), "tadc.importing.model_files"))
 framework_views.RELATION_TREES.update(jax="tadc.jax.relation_tree")
@@ -130,6 +136,8 @@ _HOMES = {
     ).split(),
     "tadc.certificates.certify": ("Certificates",),
     "tadc.api.compiled": ("Compiled",),
+    "tadc.api.debug_nans": ("debug_nans",),
+    "tadc.api.explain": ("Explanation",),
     "tadc.analysis.statistics": ("Statistics",),
     "tadc.embed": ("Pass", "build", "load_dialect", "register_pass", "run_passes", "text"),
     "tadc.apps.blocks": ("BlockFunction",),
@@ -166,6 +174,7 @@ __all__ = [
     "DeviceArray",
     "Diagnostic",
     "ElementType",
+    "Explanation",
     "Expression",
     "Flat",
     "Function",
@@ -192,6 +201,7 @@ __all__ = [
     "certificate",
     "compile",
     "dask",
+    "debug_nans",
     "define",
     "dual",
     "einsum",

@@ -36,6 +36,7 @@ class FrameworkView:
 JAX = FrameworkView("A function of JAX's arrays, with derivatives and batches (`tadc.jax.wrap`).")
 BLOCK = FrameworkView("A function of one block of the results, and f block by block: `f.block(i=1000)`.")
 DASK = FrameworkView("A function of Dask arrays, block by block (`tadc.dask.wrap`).")
+EXPLAIN = FrameworkView("What one element of a result reads, and what each contributes: `f.explain(i=3)`.")
 TORCH = FrameworkView("An operator of PyTorch, with derivatives and batches (`tadc.torch.wrap`).")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.api.array_kinds import are_foreign, on_gpu, shape_of
 from tadc.api.bug_scripts import add_note, calling, compiling, noted, reading
 from tadc.api.call_versions import adapt_to_calls
-from tadc.api.framework_views import BLOCK, DASK, JAX, TORCH
+from tadc.api.framework_views import BLOCK, DASK, EXPLAIN, JAX, TORCH
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.api.tuned import with_tuned
 from tadc.backend.compile_steps import LOG, step
@@ -147,6 +147,7 @@ class Function:
     __signature__ = PythonSignature()
     block = BLOCK
     dask = DASK
+    explain = EXPLAIN
     jax = JAX
     torch = TORCH
 

@@ -49,8 +49,8 @@ def test_names_are_public() -> None:
     assert all(inspect.getdoc(getattr(tadc, name)) for name in tadc.__all__)
     names = [name for name in dir(tadc.jacobian(tadc.function("x: f64[3]; f[i] = x[i]"))) if name[0] != "_"]
     assert names == sorted(
-        "at block compiled compressed cotangents dask gradients inputs jax latex lower output_tangents "
-        "outputs program structure tangents torch toscipy".split()
+        "at block compiled compressed cotangents dask explain gradients inputs jax latex lower "
+        "output_tangents outputs program structure tangents torch toscipy".split()
     )
     with pytest.raises(AttributeError, match="did you mean `jacobian`"):
         tadc.jacobien

@@ -1,0 +1,102 @@
+"""`tadc.debug_nans()`: calls whose results are not numbers end with an error that says where and why."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from tadc.analysis.element_reads import ElementReads, TooManyReads
+from tadc.analysis.random_inputs import told_sizes
+from tadc.api.explain import element_text
+from tadc.api.function import Function
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.source import Span
+
+#: So many elements of inputs are named.
+_SHOWN = 8
+
+
+@contextmanager
+def debug_nans() -> Generator[None]:
+    """Inside the block, raise CompileError (TAD0514) where a call of a Function has a result with a NaN.
+
+    The error names the first such element, the line that defines it, and what it reads of the inputs. It is
+    for all threads; results on a GPU, and calls of `Compiled` and under the transformations of JAX and
+    PyTorch, are not looked at.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[3]; y[i] = sqrt(x[i])")
+    >>> with tadc.debug_nans():
+    ...     try:
+    ...         f([1, -1, 4])
+    ...     except tadc.CompileError as error:
+    ...         print(error.diagnostics[0].message)
+    `y[1]` is not a number
+    """
+    plain = Function.__call__
+
+    def looked_at(self: Function, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        result = plain(self, *args, out=out, **kwargs)
+        if (problem := _problem(self.at_call(args, kwargs), args, kwargs, result)) is not None:
+            raise CompileError([problem])
+        return result
+
+    Function.__call__ = looked_at
+    try:
+        yield
+    finally:
+        Function.__call__ = plain
+
+
+def _problem(f: Function, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Diagnostic | None:
+    """What is wrong with the first element that is not a number, in the order of outputs."""
+    results = (result,) if len(f.outputs) == 1 else result
+    for output, found in zip(f.outputs, results, strict=True):
+        array = _on_host(found)
+        if array is not None and (where := np.argwhere(np.isnan(array))).size + (where.shape == (1, 0)):
+            return _told(
+                f, {**dict(zip(f.inputs, args, strict=False)), **kwargs}, output, tuple(where[0].tolist())
+            )
+    return None
+
+
+def _on_host(array: Any) -> Any:
+    """An array of NumPy; None for one that is elsewhere, or not dense."""
+    try:
+        found = np.asarray(array)
+        return found if found.dtype.kind == "f" else np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def _told(f: Function, named: Mapping[str, Any], output: str, place: tuple[int, ...]) -> Diagnostic:
+    """The error about an element of an output."""
+    arrays = {name: np.asarray(value) for name, value in named.items() if name in f.inputs}
+    program = f.at(told_sizes(f.program, named)).program
+    definition = next(d for d in program.outputs if d.name == output)
+    try:
+        reads = list(ElementReads(program, arrays).of(output, place))
+    except TooManyReads:
+        reads = []
+    values = {element_text(*read): float(arrays[read[0]][read[1]]) for read in reads}
+    shown = sorted(values, key=lambda name: isfinite(values[name]))
+    notes = [f"{name} is {values[name]:.6g}" for name in islice(shown, _SHOWN)]
+    if len(shown) > _SHOWN:
+        notes.append(f"{len(shown) - _SHOWN:,} more elements are read")
+    indices = ", ".join(f"{name}={n}" for name, n in zip(definition.indices, place, strict=True))
+    first = f'"{output}"' if len(f.outputs) > 1 else ""
+    call = ", ".join(part for part in (first, indices, *(f"{name}=…" for name in f.inputs)) if part)
+    return Diagnostic(
+        "TAD0514",
+        f"`{element_text(output, place)}` is not a number",
+        Label(definition.span) if isinstance(definition.span, Span) else None,
+        notes=notes,
+        helps=[f"`f.explain({call})` shows all that it reads, with derivatives"],
+        source=program.source,
+    )

@@ -1,0 +1,39 @@
+"""`tadc.debug_nans()`: the first element that is not a number, its line, and what it reads."""
+
+import numpy as np
+import pytest
+
+import tadc
+
+RATIO = "x: f64[N]\nw: f64[N]\nlet s[i] = x[i] + 1\ny[i] = s[i] / w[i]\nz = sum{i} (x[i])"
+
+
+def test_the_first_element_its_line_and_its_inputs() -> None:
+    f = tadc.function(RATIO)
+    x, w = np.array([1.0, 2, -1]), np.array([1.0, 2, 0])
+    with tadc.debug_nans():
+        assert f(x, np.ones(3)).y.tolist() == [2, 3, 0]
+        with pytest.raises(tadc.CompileError) as error:
+            f(x, w=w)
+    (found,) = error.value.diagnostics
+    assert (found.code, found.message) == ("TAD0514", "`y[2]` is not a number")
+    assert found.notes == ["x[2] is -1", "w[2] is 0"]
+    assert "4 | y[i] = s[i] / w[i]" in str(error.value)
+    assert '`f.explain("y", i=2, x=…, w=…)`' in found.helps[0]
+    assert np.isnan(f(x, w).y[2])
+
+
+def test_inputs_that_are_not_finite_come_first() -> None:
+    f = tadc.function("x: f64[20]; s = sum{i} (x[i])")
+    x = np.ones(20)
+    x[13] = np.nan
+    with tadc.debug_nans(), pytest.raises(tadc.CompileError) as error:
+        f(x)
+    notes = error.value.diagnostics[0].notes
+    assert (notes[0], notes[-1]) == ("x[13] is nan", "12 more elements are read")
+
+
+def test_gradients_are_looked_at_too() -> None:
+    gradient = tadc.grad(tadc.function("x: f64[2]; y = sum{i} (sqrt(x[i])*x[i]**0.5*log(x[i]))"))
+    with tadc.debug_nans(), pytest.raises(tadc.CompileError, match=r"dx\[1\]` is not a number"):
+        gradient([1.0, -4.0])
