@@ -286,7 +286,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 12_408,
+    "frontend": 12_409,
     "dialect": 3_526,
     "passes": 52_687,
     "passes/cpu": 1_613,
@@ -300,7 +300,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_096,
-    "tadc": 40_256,
+    "tadc": 40_666,
     "tadc/apps": 14_006,
 }
 
