@@ -16,6 +16,7 @@ from tadc.caller.showing import ShownAsTables
 from tadc.frontend.extents import shape_at
 from tadc.frontend.suggest import did_you_mean
 from tadc.lattice.late_dataclasses import dataclass
+from tadc.passes.terms.numpy_types import numpy_type
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -131,6 +132,8 @@ def explained(f: Function, output: str, named: Mapping[str, Any]) -> Explanation
         found = ElementReads(program, indices).of(definition.name, place)
     except TooManyReads:
         raise usage(f"`explain`: the element takes more than {MOST:,} reads", "give smaller sizes") from None
+    except (IndexError, TypeError):
+        raise usage("`explain`: an index array has an element out of range, or another shape") from None
     order = {a.name: n for n, a in enumerate(program.arguments)}
     elements = sorted(found, key=lambda element: (order[element[0]], element[1]))
     if not is_valued:
@@ -175,8 +178,8 @@ def _slopes(f: Function, output: str, place: tuple[int, ...], inputs: Mapping[st
     gradient = vjp(f)
     cotangents: dict[str, Any] = {}
     for of, name in gradient.cotangents.items():
-        shape = next(shape_at(d.shape, {}) for d in f.program.outputs if d.name == of)
-        cotangents[name] = np.zeros(shape)
+        result = _asked(f.program, of)
+        cotangents[name] = np.zeros(shape_at(result.shape, {}), numpy_type(result.type))
         if of == output:
             cotangents[name][place] = 1
     found = evaluate(gradient.compiled(), {**inputs, **cotangents})

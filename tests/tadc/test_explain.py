@@ -62,3 +62,20 @@ def test_an_output_is_named_where_there_are_several() -> None:
     with pytest.raises(tadc.UsageError, match="several outputs"):
         f.explain(x=1)
     assert f.explain("z", x=1).reads[0].slope == 2
+
+
+def test_types_and_sparse_tensors() -> None:
+    f = tadc.function("x: T[N]; y[i] = 3*x[i]")
+    assert [r.slope for r in f.explain(i=1, x=np.ones(3, np.float32)).reads] == [3]
+    product = tadc.function(
+        "size N; row: index[E] in N; col: index[E] in M; A: f64[N, M] at (row, col); x: f64[M];"
+        "y[i: N] = sum{j} (A[i, j] * x[j])"
+    )
+    found = product.explain(i=0, row=[0, 1, 0], col=[1, 1, 0], A=[2.0, 3, 4], x=[1.0, 5], N=2)
+    assert [(str(r), r.slope) for r in found.reads] == [("A[0]", 5), ("A[2]", 1), ("x[0]", 4), ("x[1]", 2)]
+
+
+def test_index_arrays_that_are_wrong() -> None:
+    f = tadc.function("s: index[E] in E; x: f64[E]; y[e: E] = x[s[s[e]]]")
+    with pytest.raises(tadc.UsageError, match="out of range"):
+        f.explain(e=0, s=[7, 0])
