@@ -300,7 +300,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_666,
     "backend": 17_096,
-    "tadc": 40_666,
+    "tadc": 40_669,
     "tadc/apps": 14_006,
 }
 
