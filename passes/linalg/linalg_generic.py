@@ -32,7 +32,7 @@ from tadc.passes.linalg.refusals import refuse
 from tadc.passes.linalg.scalar_operations import ELEMENTWISE
 
 #: What a reduction computes, by the operation that takes an element in.
-_KINDS = {
+KINDS = {
     "arith.addf": "sum",
     "arith.addi": "sum",
     "arith.mulf": "prod",
@@ -299,7 +299,7 @@ def _terms(
         for one, rest, holds in ((then, other, True), (other, then, False)):
             if rest == argument and (inner := _terms(one, argument)) is not None:
                 return inner[0], inner[1], [*inner[2], (test, holds)]
-    kind = _KINDS.get(op.name)
+    kind = KINDS.get(op.name)
     if kind is None:
         return None
     left, right = list(op.operands)[:2]

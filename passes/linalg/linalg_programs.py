@@ -9,7 +9,14 @@ from itertools import count
 from tadc.dialect.mlir import ir
 from tadc.frontend.naming import first_free, is_legal
 from tadc.lattice.late_dataclasses import dataclass, field
-from tadc.passes.linalg import linalg_generic, linalg_scatters, loops, tensor_views
+from tadc.passes.linalg import (
+    array_windows,
+    dynamic_shapes,
+    linalg_generic,
+    linalg_scatters,
+    loops,
+    tensor_views,
+)
 from tadc.passes.linalg.constant_arrays import argument_array
 from tadc.passes.linalg.decided_choices import decided
 from tadc.passes.linalg.elements import (
@@ -42,7 +49,7 @@ from tadc.passes.linalg.refusals import refuse, refuse_known
 from tadc.passes.linalg.size_assertions import Sizes, by, solved
 from tadc.passes.linalg.source_places import SourcePlace
 
-_READ = (linalg_generic, linalg_scatters, loops, tensor_views)
+_READ = (array_windows, dynamic_shapes, linalg_generic, linalg_scatters, loops, tensor_views)
 _DYNAMIC = -(2**63)
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
@@ -56,6 +63,8 @@ class NamedValue:
 
     name: str
     sizes: Mapping[int, IndexForm] = field(default_factory=dict[int, IndexForm])
+    #: Of an array without dimensions that is a size its symbol.
+    size: SizeSymbol | None = None
 
 
 def open_sizes(
@@ -139,6 +148,10 @@ class _Reading(LinalgReader):
             self._scalar_argument(value, said.name)
             return
         type = self.element_type(value)
+        if said.size is not None:
+            size = Integer(of_atom(said.size))
+            self.give(value, ImportedArray((), type, lambda _: size))
+            return
         open_sizes = {i: replaced(form, self.known) for i, form in said.sizes.items()}
         shape = self.shape(value, [open_sizes.get(i) for i in range(len(value.type.shape))])
         is_index = type not in _FLOATS

@@ -67,6 +67,8 @@ class _Loop:
         fixed = {*self.counters, *stacked}
         states = [i for i in range(len(self.carried)) if i not in fixed and self.yields[i] != self.carried[i]]
         tensor = self._states(states, steps) if states else None
+        for index in stacked:  # of which the sizes are read
+            reader.give(self.carried[index], self.initial[index])
         reader.loops.append(time)
         for operation in self.body.operations:
             if not self._writes_stack(operation.operation, stacked):
@@ -132,7 +134,7 @@ class _Loop:
         return (
             getattr(op, "name", "") == "tensor.insert_slice"
             and op.operands[1] == argument
-            and sum(1 for _ in argument.uses) == 1
+            and sum(1 for use in argument.uses if use.owner.name != "tensor.dim") == 1
         )
 
     def _writes_stack(self, op: ir.Operation, stacked: Sequence[int]) -> bool:

@@ -291,6 +291,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "arith.divui": _quotient,
     "arith.floordivsi": _whole("/", _floored),
     "arith.ceildivsi": _whole("/", _ceiled),
+    "arith.ceildivui": _whole("/", _ceiled),
     "arith.remsi": _truncated_rest,
     "arith.remui": _truncated_rest,
     "arith.maxsi": _extreme("max", is_least=False),

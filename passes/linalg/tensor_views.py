@@ -145,6 +145,20 @@ def read_slice(reader: LinalgReader, op: ir.Operation) -> None:
     reader.computed(op.results[0], shape, chosen_at)
 
 
+def spaced(
+    reader: LinalgReader, op: ir.Operation, gap: IndexForm, size: IndexForm, step: IndexForm
+) -> tuple[IndexForm, list[Condition]]:
+    """Which of elements that lie a step apart is at a place from the first, and when one is there."""
+    place, rest, end = divided(gap, step), remainder(gap, step), product(size.plus(-1), step)
+    if place is None or rest is None or end is None:
+        refuse("a stride that no number tells", reader.place(op))
+    return place, [
+        compared("<=", Integer(number(0)), Integer(gap)),
+        compared("<=", Integer(gap), Integer(end)),
+        compared("=", Integer(rest), Integer(number(0))),
+    ]
+
+
 @translation("tensor.insert_slice")
 def read_insertion(reader: LinalgReader, op: ir.Operation) -> None:
     """An array with a part of it replaced."""
@@ -158,17 +172,9 @@ def read_insertion(reader: LinalgReader, op: ir.Operation) -> None:
         for form, offset, size, stride in zip(where, offsets, sizes, strides, strict=True):
             if not isinstance(offset, Integer):
                 reader.refuse_index(op)
-            gap = form - offset.form
-            quotient, rest = divided(gap, stride), remainder(gap, stride)
-            end = product(size.plus(-1), stride)
-            if quotient is None or rest is None or end is None:
-                refuse("a stride that no number tells", reader.place(op))
-            inside += [
-                compared("<=", Integer(number(0)), Integer(gap)),
-                compared("<=", Integer(gap), Integer(end)),
-                compared("=", Integer(rest), Integer(number(0))),
-            ]
-            inner.append(quotient)
+            place, conditions = spaced(reader, op, form - offset.form, size, stride)
+            inside += conditions
+            inner.append(place)
         condition = both(*inside)
         then = source.read([inner[dimension] for dimension in kept])
         return chosen(condition, then, target.read(where))

@@ -12,7 +12,7 @@ from tadc.frontend.packages import imported
 from tadc.importing.imported_function import ImportedFunction, imported_function
 from tadc.importing.jax_equations import CALLS, has_own_derivative, place_of_equation
 from tadc.importing.jax_parts import PartialFunction
-from tadc.importing.jax_tracing import program_of_traced, traced_by_jax
+from tadc.importing.jax_tracing import is_symbolic, program_of_sizes, program_of_traced, traced_by_jax
 from tadc.passes.linalg.linalg_programs import legal_names
 from tadc.passes.linalg.refusals import refuse
 from tadc.passes.linalg.source_places import SourcePlace
@@ -71,7 +71,10 @@ def _whole(
     traced = traced_by_jax(f, args, name, place)
     _refuse_own_derivatives(traced.jaxpr.jaxpr, place)
     results = _result_names(traced.out_info, name)
-    program = program_of_traced(traced, names, results, name, place)
+    if is_symbolic(args):
+        program = program_of_sizes(f, args, names, results, name, place)
+    else:
+        program = program_of_traced(traced, names, results, name, place)
     tree = jax.tree_util.tree_structure(traced.out_info)
 
     def arguments_of(*actual: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tadc.dialect import mlir
 from tadc.passes.linalg.linalg_generic import inner_operations
+from tadc.passes.linalg.slice_updates import insert_slices
 
 #: From StableHLO, and whatever named operations there are, to `linalg.generic`.
 _PASSES = (
@@ -28,6 +29,7 @@ def lowered(module: Any) -> Any:
     run("builtin.module(inline)", module.context).run(module.operation)
     _inline_the_rest(module)
     run(_PASSES, module.context).run(module.operation)
+    insert_slices(module.body)
     return module
 
 

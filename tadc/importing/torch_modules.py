@@ -46,7 +46,7 @@ def from_torch(
         raise usage(f"a module or function of PyTorch is imported, not {type(f).__name__}")
     module = f if isinstance(f, torch.nn.Module) else _as_module(f)
     name, place = _name_and_place(f)
-    exported = _exported(module, args, dynamic_shapes, name, place)
+    exported = _exported(module, _apart(args), dynamic_shapes, name, place)
     return function_of_exported(exported, name, place, buffers=buffers)
 
 
@@ -193,6 +193,20 @@ def function_of_exported(
     return imported_function(program, arguments_of, result_of, constants)
 
 
+def _apart(args: Any) -> Any:
+    """The arguments, each a tensor of its own: PyTorch takes one that comes twice for one argument."""
+    torch: Any = import_module("torch")
+    pytree: Any = import_module("torch.utils._pytree")
+    seen: set[int] = set()
+
+    def own(leaf: Any) -> Any:
+        is_new = not isinstance(leaf, torch.Tensor) or id(leaf) not in seen
+        seen.add(id(leaf))
+        return leaf if is_new else leaf.clone()
+
+    return pytree.tree_map(own, args)
+
+
 def _is_none(leaf: Any) -> bool:
     return leaf is None
 
@@ -269,6 +283,8 @@ class _SizeNames:
             if term == 1:
                 total = total.plus(int(times))
                 continue
+            if not term.is_symbol:
+                refuse(f"a size of an argument, `{expression}`, is no sum of symbols", None)
             symbol = self.symbols.get(str(term))
             if symbol is None:
                 symbol = self.symbols[str(term)] = SizeSymbol(next(self.free))

@@ -146,7 +146,6 @@ def test_mistakes_are_said_at_their_lines() -> None:
         (chooses, (x,), "cannot trace `chooses`"),
         (calls, (x,), "calls of Python"),
         (lambda y: y, ("text",), "cannot trace"),
-        (lambda y: y, (jax.ShapeDtypeStruct(jax.export.symbolic_shape("b"), np.float64),), "symbolic sizes"),
     ]
     for function, given, message in cases:
         with pytest.raises(tadc.UsageError, match=rf"(?s)TAD0513.*{message}.*test_functions\.py:\d+"):

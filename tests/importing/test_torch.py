@@ -102,3 +102,9 @@ def test_open_sizes_are_symbols() -> None:
     f = tadc.from_torch(torch.nn.Linear(3, 2), x, dynamic_shapes=({0: torch.export.Dim("batch")},))
     assert "input: f32[N, 3]" in str(f)
     assert f(torch.ones(9, 3)).shape == (9, 2)
+
+
+def test_one_tensor_for_two_arguments_is_two() -> None:
+    x = torch.ones(3, dtype=torch.float64)
+    f = tadc.from_torch(lambda a, b: a - 2 * b, x, x)
+    assert f(x, 3 * x).tolist() == [-5.0, -5.0, -5.0]
