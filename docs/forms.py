@@ -60,15 +60,15 @@ FORMS = (
         "gradient",
         "diff --wrt x",
         _all,
-        "A program again. The cotangent of the maximum is proven 0, and gone.",
+        "A program again. The cotangent of the maximum is proven 0, and dropped.",
     ),
     ("nest", "emit nest --wrt x", _nest_of_dx, "Each tensor has its loops; `de` and `dx` share theirs."),
-    ("schedule", "emit schedule --wrt x", _steps_of_dx, "Steps, chosen by what they cost."),
+    ("schedule", "emit schedule --wrt x", _steps_of_dx, "Steps, chosen by a cost model."),
     (
         "scheduled nest",
         "emit scheduled-nest --wrt x",
         _nest_of_dx,
-        "What the steps make of it: vectors of 8.",
+        "The nest after these steps: vectors of 8.",
     ),
     ("scf", "emit loops --wrt x", _last_loops, "MLIR's loops over buffers and vectors."),
     ("assembly", "emit asm --wrt x", _last_vector_loop, "LLVM's code, four vectors at a time."),
@@ -82,7 +82,7 @@ def how_it_works() -> str:
 
 def softmax() -> str:
     """What each form of a softmax is, with its number of lines."""
-    rows = [("text", "", SOFTMAX, SOFTMAX, "What one writes.")]
+    rows = [("text", "", SOFTMAX, SOFTMAX, "The source.")]
     with TemporaryDirectory() as folder:
         path = Path(folder, "softmax.tad")
         path.write_text(SOFTMAX, encoding="utf-8")
@@ -92,7 +92,8 @@ def softmax() -> str:
     parts = ["## A softmax in every form\n", "| form | printed by | lines |\n|---|---|--:|"]
     parts += [f"| {name} | {words} | {len(text.splitlines())} |" for name, words, text, _, _ in rows]
     parts.append(
-        f"\nFrom the nest on for `{' '.join(TARGET)}`. Below stands a form, or its last loops, of `dx`.\n"
+        f"\nForms from the nest on are for `{' '.join(TARGET)}`. "
+        "Below is each form; of long ones, the last loops of `dx`.\n"
     )
     parts += [
         f"**{name}**. {about}\n\n```diagram\n{_narrow(shown)}```\n" for name, _, _, shown, about in rows
@@ -132,8 +133,8 @@ def folders() -> str:
     for name in TopologicalSorter({name: sorted(room.needs) for name, room in rooms.items()}).static_order():
         lines += _drawn(name, rooms[name])
     about = (
-        "Each stands below all that it imports from. Under it: which of its classes flow out, and where to,"
-        "\nthose that most modules import and who imports the most first."
+        "Each folder is below all that it imports from. Under it are the classes that others import from it,"
+        "\nmost imported first, and the folders that import most of them."
     )
     drawing = "\n".join(lines)
     return f"## The folders\n\n{about}\n\n```diagram\n{drawing}\n```\n"
