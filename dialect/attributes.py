@@ -13,41 +13,41 @@ ATTRIBUTES = {
         "its extents, over the sizes, which are the index arguments in order"),
     "tad.below": ("an argument of i32", "affine map",
         "its elements are at least 0 and less than this form of the sizes"),
-    "tad.increasing": ("an argument of i32", "unit", "its elements do not fall along its dimension"),
+    "tad.increasing": ("an argument of i32", "unit", "its elements never decrease along its dimension"),
     "tad.inspected": ("an argument of i32", "array",
-        "the caller does not pass it: an inspector makes it; its kind, the axis, and the names of the arrays"
-        " that it follows from"),
+        "an inspector computes it, not the caller: its kind, the axis, and the names of the arrays"
+        " from which it is computed"),
     "tad.values": ("an argument of i32", "string",
-        "of one of the kind `values`: the form of `#0`, `#1`, … that an element is, as JSON"),
+        "for the kind `values`: the form of `#0`, `#1`, … that gives an element, as JSON"),
     "tad.pattern": ("an argument or result", "array",
-        "it holds what a sparse tensor stores: the shape of that, a map of the sizes, and the names of the "
-        "index arrays that say where each element stands"),
+        "it contains the stored elements of a sparse tensor: the shape of that, a map of the sizes, and the "
+        "names of the index arrays that give each element's position"),
     "tad.excluded": ("a function", "array of integer sets", "sizes for which calls are refused"),
-    "tad.cotangent_of": ("an argument", "string", "the output that it is the cotangent of"),
-    "tad.gradient_of": ("a result", "string", "the argument that it is the gradient by"),
-    "tad.tangent_of": ("an argument or result", "string", "what it is the tangent of"),
+    "tad.cotangent_of": ("an argument", "string", "the output whose cotangent it is"),
+    "tad.gradient_of": ("a result", "string", "the argument by which it is the gradient"),
+    "tad.tangent_of": ("an argument or result", "string", "the argument or output whose tangent it is"),
     "tad.chain": ("a map", "array of two or five integers",
-        "the number of its chain, and how many rows of that run at a time; 0 for points of its sum; on a GPU "
-        "how many indices number rows, and the threads of a row and of a block"),
+        "the number of its chain, and how many rows of it run at a time, 0 for points of its sum; on a GPU "
+        "also how many indices number rows, and the threads of a row and of a block"),
     "tad.row": ("a map", "integer",
-        "the number of its index that counts rows of its chain; the first without it"),
-    "tad.chain_steps": ("a map", "unit", "its first index numbers the steps of the chain that it is in"),
+        "the position of the index that counts rows of its chain; by default the first"),
+    "tad.chain_steps": ("a map", "unit", "its first index numbers the steps of its chain"),
     "tad.in_place": ("a map", "unit",
-        "its elements are those of another tensor but on a thin set; these alone are computed, in its "
-        "memory"),
+        "it equals another tensor except on a thin set; only those elements are computed, in the memory of "
+        "that tensor"),
     "tad.parts": ("a map", "unit", "its elements are long parts of a reduction, a few for each thread"),
-    "tad.joined": ("a map", "unit", "nothing long is left to do: it is computed without vectors"),
+    "tad.joined": ("a map", "unit", "little work remains: it is computed without vectors"),
     "tad.window": ("a map", "array of integers",
-        "of how many steps its tensors are kept, and the weights of all subscripts, one of them 1 or -1, "
+        "how many steps of its tensors are kept, and the weights of all subscripts, one of them 1 or -1, "
         "whose sum is the step of an element"),
     "tad.sweep": ("a map", "array of four integers",
-        "its chain runs some steps of a recurrence at a time: the index that follows these, how many steps a"
-        " value of it takes, where they begin, and whether they go down"),
+        "its chain runs some steps of a recurrence at a time: the index that follows these, how many steps"
+        " one value of it covers, where they begin, and whether they go down"),
     "tad.tape": ("a map", "array of six integers",
-        "it runs again for a chain that goes back over the steps: the number of that chain, how many states "
-        "are saved, how many steps a state has, how far ahead of a step others are at hand, how many of "
-        "these are computed just before, and for how many steps of that chain at a time"),
+        "it is recomputed for a chain that goes back over the steps: the number of that chain, the number of "
+        "checkpoints, the steps per checkpoint, how many steps ahead of the current one are available, how "
+        "many of these are computed just before, and for how many steps of that chain at a time"),
     "tad.kept": ("a map", "unit",
-        "its elements are the same in all calls, of which the first alone computes them"),
+        "its elements are the same in all calls, and computed only in the first"),
 }
 # fmt: on

@@ -79,10 +79,10 @@ class MapOp(_Op, name="map", traits=[ext.Pure]):
         %f = tad.map (%i, %j) in {0 <= %i < %M, 0 <= %j < 3} -> tensor<?x3xf64> {
         %f:2 = tad.map (%i) -> tensor<9xf64>, tensor<9xf64> {
 
-    - `domain` is the box of the tensor's shape, its symbols are `sizes`; it is left out where they are none.
+    - `domain` is the box of the tensor's shape, its symbols are `sizes`; it is omitted if there are none.
     - The elements are f32 or f64. The body has an index for each dimension and ends with `tad.yield`.
-    - There may be several tensors, of one type: what they share is computed once for each element. `tad-fuse`
-      makes such maps.
+    - There may be several tensors, of one type: common subexpressions are computed once per element.
+      `tad-fuse` makes such maps.
     """
 
     tensors: Sequence[ext.Result[ir.RankedTensorType]]
@@ -96,14 +96,14 @@ class MapOp(_Op, name="map", traits=[ext.Pure]):
 class ScanOp(_Op, name="scan", traits=[ext.Pure]):
     """A tensor given element by element as `order`, a linear form of the indices, increases.
 
-    The last block argument stands for the tensor. An element reads there elements alone whose order is
-    strictly less; elements of equal order do not depend on each other.
+    The last block argument stands for the tensor. An element may read only elements of strictly smaller
+    order from it; elements of equal order do not depend on each other.
 
         %f = tad.scan %own (%i) by -%i in {0 <= %i < %n} -> tensor<?xf64> {
 
-    - What holds for `tad.map`, and the last block argument is of the tensor's type.
-    - `order` takes the indices and yields one number, without floor division and without sizes.
-    - That reads of the tensor itself come earlier is proven when a module is read (TAD0316).
+    - As for `tad.map`; in addition, the last block argument has the tensor's type.
+    - `order` maps the indices to one number, without floor division and sizes.
+    - That the tensor reads only earlier elements of itself is proven when a module is read (TAD0316).
     """
 
     tensor: ext.Result[ir.RankedTensorType]
@@ -123,11 +123,11 @@ class SumOp(_Op, name="sum", traits=[ext.Pure]):
         %0 = tad.sum (%e) at (%t = %src[%e] : tensor<5xi32>) in {0 <= %e <= 4, %t == %n} -> f64 {
         %0:2 = tad.sum (%k) in {0 <= %k <= 3} -> f64, f64 {
 
-    - `domain` binds an index at least, one for each block argument; its symbols are the operands `outer`.
-    - It may have more dimensions: these are the `tad.lookup`s that the body begins with, as many as needed.
-      A lookup in a set has to be in range where the rows without it hold.
+    - `domain` has at least one index, one per block argument; its symbols are the operands `outer`.
+    - Further dimensions of it are the `tad.lookup`s at the beginning of the body.
+      A lookup must be in range wherever the rows without it hold.
     - The result is f32 or f64. The body ends with `tad.yield`.
-    - There may be several sums, of one type: what they share is computed once for each point.
+    - There may be several sums, of one type: common subexpressions are computed once per point.
     """
 
     totals: Sequence[ext.Result[Any]]
@@ -139,11 +139,11 @@ class SumOp(_Op, name="sum", traits=[ext.Pure]):
 
 
 class ReduceOp(_Op, name="reduce", traits=[ext.Pure]):
-    """Another reduction of `REDUCTIONS`, which says what it gives where the domain is empty.
+    """Another reduction of `REDUCTIONS`, which defines its value over an empty domain.
 
         %0 = tad.reduce "max" (%k, %l) in {0 <= %k <= %i, %l == %k + 1} -> f64 {
 
-    - `kind` is one of KINDS; else as `tad.sum`.
+    - `kind` is one of KINDS; otherwise like `tad.sum`.
     """
 
     value: ext.Result[Any]
@@ -161,7 +161,7 @@ class GuardOp(_Op, name="guard", traits=[ext.Pure]):
         %1 = tad.guard where {%i == 2, 0 <= %j <= 2} -> f64 {
         } else {
 
-    - The set has as many dimensions as there are operands, and no symbols.
+    - The set has one dimension per operand, and no symbols.
     - The result is f32 or f64. Both regions have no arguments and end with `tad.yield`.
     """
 
@@ -179,9 +179,9 @@ class ReadOp(_Op, name="read", traits=[ext.Pure]):
 
         %2 = tad.read %a[%i, %j + %k] : tensor<3x8xf64>
 
-    - `at` takes the indices as its dimensions, and yields as many subscripts as the tensor has dimensions.
-    - The result is of the tensor's element type.
-    - That it stays in range is proven when a module is read (TAD0607), over all guards and sums around it.
+    - `at` has the indices as its dimensions, and yields one subscript per dimension of the tensor.
+    - The result has the tensor's element type.
+    - That it is in range is proven when a module is read (TAD0607), under all guards and sums around it.
     """
 
     element: ext.Result[Any]
@@ -197,10 +197,10 @@ class LookupOp(_Op, name="lookup"):
 
         %t_0 = tad.lookup %ptr[%n + 1] : tensor<5xi32>
 
-    - `at` is as for `tad.read`. That it stays in range is proven where the index is used (TAD0607): where it
-      does not, it may be any index.
+    - `at` is as for `tad.read`. That it is in range is proven where the index is used (TAD0607):
+      elsewhere its value may be any index.
     - The elements are i32. The array is an argument of the function, with `tad.below`.
-    - It stays where it is, since a set may speak of it.
+    - It is never moved, because a set may refer to it.
     """
 
     position: ext.Result[ir.IndexType]
@@ -216,7 +216,7 @@ class IndexOp(_Op, name="index", traits=[ext.Pure]):
 
         %2 = tad.index %i + %j floordiv 2 - (%i mod 4) * 3 - 1 : index
 
-    - `at` takes the operands as its dimensions, and yields one index.
+    - `at` has the operands as its dimensions, and yields one index.
     """
 
     position: ext.Result[ir.IndexType]
@@ -245,8 +245,8 @@ class ApplyOp(_Op, name="apply", traits=[ext.Pure]):
 
         %4 = tad.apply "sigmoid"(%3) attributes {note = "kept"} : f64
 
-    - `fn` is one of SCALAR_FUNCTIONS, which says how many operands it takes.
-    - The result is f32 or f64, the operands are of its type.
+    - `fn` is one of SCALAR_FUNCTIONS, which gives the number of operands.
+    - The result is f32 or f64; the operands have its type.
     """
 
     value: ext.Result[Any]
@@ -266,11 +266,11 @@ class VjpOp(_Op, name="vjp", traits=[ext.Pure]):
         %0 = tad.vjp @f attributes {wrt = ["x"]} : (tensor<8xf64>, tensor<6xf64>) -> tensor<8xf64>
         %dx = func.call_indirect %0(%x, %df) : (tensor<8xf64>, tensor<6xf64>) -> tensor<8xf64>
 
-    - `callee` is a function of the module that holds a program.
-    - It takes the arguments of the function, but for sizes, then the cotangents of the results, then the
-      sizes; it gives the gradients by the arguments that `wrt` names, or by all that have one.
+    - `callee` is a function of the module that contains a program.
+    - The arguments are those of the function except sizes, then the cotangents of the results, then the
+      sizes; the results are the gradients by the arguments in `wrt`, by default all that have one.
     - `keep_values`: the values of the function come before the gradients. `unit_cotangent`: the function has
-      one scalar result, and its cotangent is 1, which is no argument.
+      one scalar result, whose cotangent is 1 and not an argument.
     """
 
     function: ext.Result[ir.FunctionType]
@@ -284,10 +284,10 @@ class JvpOp(_Op, name="jvp", traits=[ext.Pure]):
 
         %1 = tad.jvp @f : (tensor<8xf64>, tensor<8xf64>) -> (tensor<6xf64>, tensor<6xf64>)
 
-    - `callee` is a function of the module that holds a program.
-    - It takes the arguments of the function, but for sizes, then the tangents of those that `wrt` names, or
-      of all that have one, then the sizes; each result comes before its tangent.
-    - `drop_values`: it gives the tangents alone.
+    - `callee` is a function of the module that contains a program.
+    - The arguments are those of the function except sizes, then the tangents of those in `wrt`, by default of
+      all that have one, then the sizes; each result comes before its tangent.
+    - `drop_values`: only the tangents are returned.
     """
 
     function: ext.Result[ir.FunctionType]
@@ -299,7 +299,7 @@ class JvpOp(_Op, name="jvp", traits=[ext.Pure]):
 class YieldOp(_Op, name="yield", traits=[ir.IsTerminatorTrait, ext.Pure]):
     """What the enclosing region gives: `tad.yield %1 : f64`.
 
-    - It stands in one of REGION_OPS, and has a value for each result: of its type, or that of its elements.
+    - It ends a region of one of REGION_OPS, with one value per result, of its type or element type.
     """
 
     values: Sequence[ext.Operand[Any]]
