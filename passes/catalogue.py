@@ -91,7 +91,7 @@ if TYPE_CHECKING:
 
 
 #: What the limit of most passes is.
-ROOM = "bytes that a tensor in between may take (-1: any number)"
+ROOM = "maximum bytes of an intermediate (-1: any)"
 
 
 @register("tad-reverse-diff", "each function becomes its vector-Jacobian product, in gather form with deltas")
@@ -107,7 +107,7 @@ class ReverseDiff(TermPass):
     wrt: list[str] = names_option("arguments to differentiate by (all)")
     keep_values: bool = flag_option("return the outputs as well, before the gradients")
     unit_cotangent: bool = flag_option("the cotangent of the one, scalar output is 1")
-    separate: bool = flag_option("what different reads contribute stays in sums of their own")
+    separate: bool = flag_option("contributions of different reads stay separate sums")
 
     suffix = "_vjp"
 
@@ -137,7 +137,7 @@ class ForwardDiff(TermPass):
     """
 
     wrt: list[str] = names_option("arguments to differentiate by (all)")
-    drop_values: bool = flag_option("return the tangents alone")
+    drop_values: bool = flag_option("return only the tangents")
     chunk: int = number_option(0, "tangents at once, along a dimension in front (0: one, without it)")
 
     suffix = "_jvp"
@@ -221,7 +221,7 @@ def argument_names(program: Program, wrt: list[str]) -> list[str]:
     return wrt or names
 
 
-@register("tad-materialize", "reductions that would be computed again are tensors of their own")
+@register("tad-materialize", "reductions that would be computed again are stored as tensors")
 @dataclass
 class Materialize(TermPass):
     """Reductions and expensive values that would be computed again become definitions of their own.
@@ -233,9 +233,9 @@ class Materialize(TermPass):
     wrt: list[str] = names_option("arguments to differentiate by next (all)")
     values: bool = flag_option("no derivative follows")
     mode: str = word_option("auto", "auto, always or never")
-    limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)")
-    keeps: bool = flag_option("tensors of no argument are kept from call to call")
-    states: bool = flag_option("what a derivative needs of long steps is a state of the recurrence")
+    limit: int = number_option(-1, "maximum bytes of a tensor (-1: those of the largest tensor)")
+    keeps: bool = flag_option("tensors that depend on no argument are kept from call to call")
+    states: bool = flag_option("values of long steps that a derivative needs become states of the recurrence")
 
     def rewrite(self, program: Program) -> Program:
         """Materialise; raises Refused for another mode."""
@@ -261,22 +261,22 @@ def _with_element_values(program: Program, mode: str, limit: int) -> Program:
 
 ElementValues = pass_of(
     "tad-element-values",
-    "what several sums compute of elements of index arrays is a tensor",
+    "values shared by several sums over index arrays are stored as tensors",
     _with_element_values,
     mode=word_option("auto", "auto, always or never"),
-    limit=number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)"),
+    limit=number_option(-1, "maximum bytes of a tensor (-1: those of the largest tensor)"),
 )
 
 
 CollectPowers = pass_of(
     "tad-collect-powers",
-    "what is positive has one power in a product",
+    "each positive base has one power in a product",
     lambda program: with_collected_powers(program),
 )
 
 Factor = pass_of(
     "tad-factor",
-    "no sum holds a factor that its indices do not change; cheaper sums, quotients and powers",
+    "no sum contains a factor independent of its indices; cheaper sums, quotients and powers",
     lambda program, values: factor_program(
         with_written_powers(with_exponential_shares(program)) if values else program, values
     ),
@@ -285,7 +285,7 @@ Factor = pass_of(
 
 LogProducts = pass_of(
     "tad-log-products",
-    "exponentials of sums in sums are products of fewer exponentials, where these are in a safe range",
+    "exponentials of sums in sums are products of fewer exponentials, if these are in a safe range",
     lambda program, limit, sums: with_log_products(program, most(limit), sums=sums),
     limit=number_option(-1, ROOM),
     sums=flag_option("in sums with exponentials too, not in logsumexps alone"),
@@ -293,12 +293,12 @@ LogProducts = pass_of(
 
 DropZeros = pass_of(
     "tad-drop-zeros",
-    "derivatives have no tensor or summand that is 0 whatever the arguments are",
+    "derivatives have no tensor or summand that is identically 0",
     lambda program: without_vanishing(program),
 )
 
 
-@register("tad-recompute", "no large tensor is stored that takes longer through memory than to compute again")
+@register("tad-recompute", "no large tensor is stored that is cheaper to recompute than to store and load")
 @dataclass
 class Recompute(TermPass):
     """Tensors of pairs and the like to formulas where they are read.
@@ -307,8 +307,8 @@ class Recompute(TermPass):
     these alone.
     """
 
-    limit: int = number_option(-1, "bytes that a tensor may take (-1: any number)")
-    bounded: bool = flag_option("tensors of more bytes alone")
+    limit: int = number_option(-1, "maximum bytes of a tensor (-1: any)")
+    bounded: bool = flag_option("only tensors above the limit")
 
     def __post_init__(self) -> None:
         #: The tensors of programs that this has seen; the second time those that are new are looked at.
@@ -322,7 +322,7 @@ class Recompute(TermPass):
         return without_large_tensors(program, limit, not self.bounded, where)
 
 
-@register("tad-specialise", "size symbols that are given values are gone")
+@register("tad-specialise", "size symbols with given values are replaced by these")
 @dataclass
 class Specialise(TermPass):
     """Programs over size symbols to programs for given values of some; ranges and shapes become numbers.
@@ -363,7 +363,7 @@ class CancelDeltas(TermPass):
 
 Compress = pass_of(
     "tad-compress",
-    "no tensor in between is stored where it is 0 whatever the arguments are",
+    "no intermediate is stored where it is identically 0",
     lambda program: without_zeros_between(program),
 )
 
@@ -375,7 +375,7 @@ Fibres = pass_of(
 
 OtherFactors = pass_of(
     "tad-other-factors",
-    "no product over a fibre leaves out one element after the other",
+    "no product over a fibre omits each element in turn",
     lambda program: with_other_factors(program),
 )
 
@@ -387,7 +387,7 @@ PackLookups = pass_of(
 
 ScatterSums = pass_of(
     "tad-scatter",
-    "sums over fibres of what is far apart are added up in blocks, in order",
+    "sums over fibres with scattered reads are computed in blocks, in order",
     lambda program, limit: with_scattered_sums(with_sparse_products(program, most(limit))),
     limit=number_option(-1, ROOM),
 )
@@ -395,7 +395,7 @@ ScatterSums = pass_of(
 
 Simplify = pass_of(
     "tad-simplify",
-    "no guard, row or factor is left that says nothing",
+    "no redundant guard, row or factor is left",
     lambda program: simplify_program(program),
 )
 
@@ -406,7 +406,7 @@ FoldLiterals = pass_of(
 )
 
 
-@register("tad-cut", "long reductions of tensors of few elements have parts for several threads")
+@register("tad-cut", "long reductions with few results are split for several threads")
 @dataclass
 class CutSums(TermPass):
     """A long reduction to a tensor of its parts and the reduction of these, so that threads can share it.
@@ -443,7 +443,7 @@ class CutSums(TermPass):
 
 CutFibres = pass_of(
     "tad-cut-fibres",
-    "no loop over a fibre has more elements than a part",
+    "no loop over a fibre is longer than a part",
     lambda program, part, limit: cut_fibres(program, part, most(limit)),
     part=number_option(PART, "elements of a part"),
     limit=number_option(-1, ROOM),
@@ -458,7 +458,7 @@ SumSteps = pass_of(
 
 Rows = pass_of(
     "tad-rows",
-    "short rows are tensors where their sums share what is expensive; short sums are terms",
+    "short rows are tensors if their sums share expensive values; short sums are unrolled",
     lambda program: split_rows(with_row_products(with_reciprocals(powers_as_products(program)))),
 )
 
@@ -466,7 +466,7 @@ Split = pass_of(
     "tad-split",
     "tensors whose index is divided are computed for groups or residues of elements",
     lambda program, limit: split_divided_indices(program, most(limit)),
-    limit=number_option(-1, "bytes that a tensor may take (-1: as many as the one that it is for)"),
+    limit=number_option(-1, "maximum bytes of a tensor (-1: those of the tensor it is for)"),
 )
 
 Skew = pass_of(
@@ -479,13 +479,13 @@ Skew = pass_of(
 
 JoinSums = pass_of(
     "tad-join-sums",
-    "no reduction is all that one of its kind reduces, no factor in a sum is 0 under conditions",
+    "no reduction directly contains one of its kind, no factor in a sum is 0 under conditions",
     lambda program: join_nested_sums(program),
 )
 
 Separate = pass_of(
     "tad-separate",
-    "no tensor adds up two contractions",
+    "no tensor is the sum of two contractions",
     lambda program, limit, takes: separate_contractions(program, most(limit), takes),
     (Separated, "adds up no two long contractions"),
     limit=number_option(-1, ROOM),
@@ -494,14 +494,14 @@ Separate = pass_of(
 
 Keep = map_pass_of(
     "tad-keep",
-    "maps are marked whose tensors are the same in all calls",
+    "maps with the same tensors in all calls are marked",
     lambda function, where, fused: keep(function, fused, where),
-    fused=flag_option("what could be computed where it is read is so already"),
+    fused=flag_option("expressions are already recomputed where they are read, if possible"),
 )
 
 Fill = map_pass_of(
     "tad-fill",
-    "what is 0 but on thin sets is filled with zeros, and stored at the points of these",
+    "tensors that are 0 except on thin sets are filled with zeros, and stored on these sets",
     lambda function, where: filled(function, where),
 )
 
@@ -530,7 +530,7 @@ def _fused(function: MapFunction, where: Where, gpu: str, **machine: Any) -> Map
 
 Fuse = map_pass_of(
     "tad-fuse",
-    "maps over the same elements are one where that has no higher cost",
+    "maps over the same elements are fused if that costs no more",
     _fused,
     gpu=word_option("", "for the threads of a GPU of this architecture", gpu_of),
     **_machine_options(),
@@ -548,7 +548,7 @@ def _chained(function: MapFunction, where: Where, gpu: str) -> MapFunction:
 
 ChainMaps = map_pass_of(
     "tad-chain",
-    "maps are marked that run one after the other over a few rows at a time",
+    "maps to run one after the other over a few rows at a time are marked",
     _chained,
     gpu=word_option("", "for blocks of threads of a GPU of this architecture", gpu_of),
 )
@@ -562,7 +562,7 @@ def _laid_out(function: MapFunction, where: Where, copies: bool, **facts: Any) -
 
 LayOut = map_pass_of(
     "tad-lay-out",
-    "tensors have another order of indices where their rows fill no vector, copies where steps read them",
+    "tensors whose rows fill no vector have another order of indices, or a copy if steps read them",
     _laid_out,
     copies=flag_option("steps of recurrences may read copies, for which there is no limit"),
     **_machine_options(),
@@ -578,10 +578,10 @@ def _windowed(function: MapFunction, where: Where, gpu: str, limit: int) -> MapF
 
 Windows = map_pass_of(
     "tad-window",
-    "recurrences are marked of which the last steps alone are kept",
+    "recurrences of which only the last steps are kept are marked",
     _windowed,
     gpu=word_option("", "for kernels of a GPU of this architecture", gpu_of),
-    limit=number_option(-1, "bytes that tensors in between may take (-1: any number)"),
+    limit=number_option(-1, "maximum bytes of intermediates (-1: any)"),
 )
 
 
@@ -639,7 +639,7 @@ class ToLinalg(Pass):
             write_linalg(function)
 
 
-@register("linalg-to-tad", "functions of tensors that linalg computes are programs")
+@register("linalg-to-tad", "functions of tensors computed by linalg are programs")
 @dataclass
 class FromLinalg(Pass):
     """Functions of `linalg` on tensors to programs, which callers see as they were.

@@ -1,25 +1,24 @@
-"""Loops over what an index array maps to a place, instead of equalities with its elements.
+"""Loops over the preimages of an index array, instead of equalities with its elements.
 
     sum{e: src[e] = b} f(e)   becomes   sum{q}_(src.ptr[b])^(src.ptr[b + 1] - 1) f(src.perm[q])
 
-where `src.perm` are the places of `src` sorted by value, and `src.ptr` says where each value begins: the
-fibres of `src`, as in a sparse matrix that is compressed by rows. These are index arrays too, which an
-inspector makes once a call (`Inspected`), so that what comes after sees nothing new: lookups in bounds
-and in reads.
+where `src.perm` are the positions of `src` sorted by value, and `src.ptr` is where each value begins: the
+fibres of `src`, as the rows of a CSR matrix. These are index arrays too, which an inspector computes once per
+call (`Inspected`); later passes only see lookups in bounds and in reads.
 
-A reduction with lookups of its own indices is taken apart step by step, and solved again after each, until
-none is left but in conditions that are tested:
+A reduction with lookups at its own indices is decomposed step by step, and its equations are solved after
+each step, until only conditions that must be tested are left:
 
 - `src[e] = b` with b known: the loop over the fibre above;
 - `row[e] = i and col[e] = j` with both known: `joint_fibres.py` says how;
 - `lo <= src[e] <= hi`: a loop over the values, and that over the fibre of each;
-- `ptr[n] <= e < ptr[n + 1]` with e known and n not: n is `ptr.owner[e]`;
+- `ptr[n] <= e < ptr[n + 1]` with e known and n unknown: n is `ptr.owner[e]`;
 - `2*src[e] + k = b`: a loop over k;
 - `i[e] = j[f]`: a loop over e;
 - `i[e] + j[e] = b`: the sum of both is an index array of its own.
 
-Before, elements are matched that are equal at other places, and sums in sums become one, where an equality
-of the inner one tells an index of the outer one:
+Before that, equal elements at different positions are matched, and nested sums become one, if an equality
+of the inner sum determines an index of the outer one:
 
     sum{j} (x[j] * sum{e: row[e] = i and col[e] = j} v[e])   is   sum{e: row[e] = i} x[col[e]] * v[e]
 """

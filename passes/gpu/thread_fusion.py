@@ -1,4 +1,4 @@
-"""What maps cost that are to be computed together, by threads of a GPU."""
+"""The cost of fused maps, computed by threads of a GPU."""
 
 from __future__ import annotations
 

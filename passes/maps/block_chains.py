@@ -1,7 +1,7 @@
 """Maps that a block of threads computes for a few rows, one after the other, in one launch.
 
-No block waits for another: each computes all of them for its rows. What is in between stays in shared memory,
-and what several of them read comes from memory once.
+No block waits for another: each computes all maps for its rows. Intermediates stay in shared memory, and
+common operands are loaded once.
 """
 
 from __future__ import annotations

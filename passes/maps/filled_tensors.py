@@ -1,4 +1,4 @@
-"""Tensors that are 0 but on thin sets: zeros first, then what is on each set.
+"""Tensors that are 0 except on thin sets: zeros are stored first, then the elements of each set.
 
     j[a, i] = if a = i then p[i] else (if a = i - 1 then q[i] else 0)
 
@@ -8,8 +8,8 @@ as the Jacobian of a stencil is, becomes
     j_1[a, i] = if a = i - 1 then q[i] else j_0[a, i]
     j[a, i] = if a = i then p[i] else j_1[a, i]
 
-all in one memory. No condition is tested for each element: the first is a fill, the others are stored at the
-points of their sets alone.
+all in the same memory. No condition is tested per element: the first is a fill, the others are stored only at
+the points of their sets.
 """
 
 from __future__ import annotations

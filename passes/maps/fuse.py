@@ -1,12 +1,12 @@
-"""Maps over the same elements in one nest of loops.
+"""Maps over the same elements become one loop nest.
 
-Maps of one shape become one map of several tensors where each reads what another of them computes at its own
-element alone, or where they read the same elements. What they share is computed once, memory is passed once,
-and a tensor that only they read is a value and no tensor any more. So do maps whose sums share something
-expensive: these sums are one fold, as they are in one map.
+Maps of one shape become one map of several tensors if each reads the others only at its own element, or if
+they read the same elements. Common subexpressions are computed once, memory is traversed once, and tensors
+that only these maps read become scalars. Maps whose sums share an expensive value are fused too: these sums
+become one fold.
 
-It is done where the whole costs no more than the parts do, as a machine says that computes them (`MapCost`),
-so a sum of products keeps the schedule it has. All else here is the same for every machine.
+Maps are fused if the whole costs no more than the parts, by the cost model of the machine (`MapCost`), so a
+sum of products keeps its schedule. Everything else here is the same for every machine.
 """
 
 from __future__ import annotations

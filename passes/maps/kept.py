@@ -1,12 +1,12 @@
-"""Tensors of no argument, which are kept from call to call.
+"""Tensors that depend on no argument are kept from call to call.
 
     let c[k: 256, n: 256] = cos(pi * (n + 0.5) * k / 256)
 
-has the same elements in every call: its map is marked, and only the first call of a kernel computes it. Their
-memory is a part of the kernel.
+has the same elements in every call: its map is marked, and only the first call of a kernel computes it. The
+memory belongs to the kernel.
 
-Before maps are fused, this is for what is expensive, and stays in the caches: what is cheap had better be
-computed where it is read than come from memory. After, it is for all that is stored in each call.
+Before maps are fused, this applies to expensive tensors that fit in the caches: cheap ones are better
+recomputed than loaded from memory. Afterwards, it applies to all tensors that are stored in each call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What schedules know of machines, in tables and not in their code: costs of functions, facts of each GPU."""
+"""Tables of machine properties for schedules: costs of functions, properties of each GPU."""
 
 from __future__ import annotations
 

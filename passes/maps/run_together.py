@@ -1,15 +1,16 @@
-"""Maps that run one after the other over a few rows at a time, so that what one stores the next finds near.
+"""Maps that run one after the other over a few rows at a time, so that each finds the others' results in a
+cache.
 
     m[i] = max j: x[i, j]
     e[i, j] = exp(x[i, j] - m[i])
     s[i] = sum j: e[i, j]
 
-A row is all elements of one value of the first index, or on a GPU of the first few. Where maps read what
-others of them compute in their own row alone, their loops over it are one: for every few rows the first map
-runs, then the next. Threads divide all of them at once, and none waits for another.
+A row is all elements with one value of the first index, or on a GPU of the first few indices. If maps read
+only their own row of each other, their loops over it become one: for every few rows the first map runs, then
+the next. All of them are divided among threads at once, and no thread waits for another.
 
-A sum over rows takes part with sums of a few rows (`row_sums.py`). What rows are near, and when that pays, a
-machine says (`chains.py` for the caches of a CPU, `block_chains.py` for the blocks of a GPU).
+A sum over rows joins in with partial sums of a few rows (`row_sums.py`). A machine model says how many rows
+fit, and when that pays (`chains.py` for the caches of a CPU, `block_chains.py` for the blocks of a GPU).
 """
 
 from __future__ import annotations

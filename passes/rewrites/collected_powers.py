@@ -1,11 +1,11 @@
-"""Products of powers of what is positive with one exponent a base, before a derivative.
+"""Powers of equal positive bases in a product are collected, before a derivative.
 
     m * x / (r * sqrt(r))                   is  m * x * r**-1.5
     let q[i] = 1 / sqrt(r[i]), q[i]**3      is  r[i]**-1.5
     x / exp(a)                              is  x * exp(-a)
 
-so that there is one term with one slope where a program has several, and the cotangent of what roots and
-quotients are of is added up once. Where a base may be 0 its slopes are those of the program as it is written.
+so that several terms become one with a single derivative, and the cotangent of the base of roots and
+quotients is summed once. If a base may be 0, its derivatives are those of the program as written.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Values of the elements of an index array, each computed once for all tensors that need it.
+"""Values that depend on an element of an index array, each computed once for all tensors that need it.
 
     m[n] = sum{e: dst[e] = n} (exp(x[src[e]] - x[n]));  d[e] = exp(x[src[e]] - x[dst[e]])*w[e]
 
-Where `dst[e] = n`, what the sum adds is a value of e, the one that d has too. Sums are written so here:
-- with `dst[e]` in the place of n;
-- the sum over e around those over other indices, as these are a value of e then: `sum{e} (sum{f} …)`;
-- a minus in front of all: two tensors may have a value and its negative.
+If `dst[e] = n`, the summand depends only on e, and is the same value as in d. Sums are rewritten to show
+this:
+- n is replaced by `dst[e]`;
+- the sum over e is placed around those over other indices, which then depend only on e: `sum{e} (sum{f} …)`;
+- a minus is moved to the front: one tensor may use a value, another its negative.
 
-What is worth it then becomes a tensor with an element for each e. Loops over fibres, which come later
-(`tad-fibres`), know n.
+A value that is worth storing becomes a tensor with an element for each e. The loops over fibres that
+`tad-fibres` makes later have n again.
 """
 
 from __future__ import annotations

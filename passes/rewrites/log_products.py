@@ -1,16 +1,16 @@
-"""Exponentials of sums as products of exponentials, of which there are fewer.
+"""Exponentials of sums become products of fewer exponentials.
 
     logsumexp{r} (u[i, r] + v[r, j])
     is  log(sum{r} (exp(u[i, r] - m[i]) * exp(v[r, j] - n[j]))) + (m[i] + n[j])
 
-with the maxima m and n over r: what is added is in groups of fewer indices than all of it has, and each group
-has a tensor of exponentials, but for one that reads the recurrence that it is in. So is
+with the maxima m and n over r: the summands are grouped so that each group has fewer indices than the whole
+sum, and gets a tensor of exponentials, except a group that reads its own recurrence. So does
 
     sum{j} (c[i, j] * exp(u[i, r] + v[r, j] - l[i, j]))
 
 with `exp(u[i, r] - m[i]) * exp(v[r, j] - n[j]) * exp(m[i] + n[j] - l[i, j])` for m and n over the r of the
-tensor itself. A fallback stays, the reduction as it is written: where the sum, or the last of these
-exponentials, is out of a safe range, and where a result is infinite or NaN.
+tensor itself. The reduction as written remains as a fallback: it is used if the sum, or the last of these
+exponentials, is outside a safe range, or if a result is infinite or NaN.
 """
 
 from __future__ import annotations

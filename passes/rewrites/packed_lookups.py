@@ -1,8 +1,8 @@
-"""Elements of index arrays that are read in the order of fibres.
+"""Elements of index arrays are stored in the order in which loops over fibres read them.
 
 In the loop over the fibre of a value, `ptr[v] <= q < ptr[v + 1]` of `src`, `dst[src.perm[q]]` is
-`dst.src.taken[q]`, which the inspector has brought into the order of the places of `src`: elements that are
-next to each other are read one after the other. Index arrays that nothing looks up are left out.
+`dst.src.taken[q]`, which the inspector sorts by the positions of `src`, so that neighbouring elements are
+read one after the other. Index arrays without lookups are omitted.
 """
 
 from __future__ import annotations

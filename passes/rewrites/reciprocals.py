@@ -1,10 +1,10 @@
-"""The last look at quotients: what is divided by where its reciprocal is known is multiplied with that.
+"""Divisions by a value whose reciprocal is known become multiplications (the last step for quotients).
 
     a * (1 / s) + 0.5 / s          is  a * (1 / s) + 0.5 * (1 / s)
     x * (1 / s)**3                 is  x * (1 / s) * (1 / s) * (1 / s)     where no other term has the power
 
-The factors stand one by one: what is in range as a quotient is so as a product, while a power might not be. A
-power that several products have is computed once.
+Factors are multiplied one by one: a product is in range if the quotient is, while a power might not be. A
+power that occurs in several products is computed once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of short length as tensors of their own, which share what is expensive in their sums.
+"""The elements of short rows become tensors, whose sums share expensive values.
 
     f[i, m: 3] = sum{j} (exp(d[i, j]) * x[j, m])
 
@@ -12,7 +12,7 @@ becomes
 and `tad-fuse` evaluates the exponential once for the three sums. A tensor of all exponentials, which
 `tad-materialize` would make, may be too large.
 
-Short sums in sums are written out, so that the innermost loop holds no other.
+Short sums inside sums are unrolled, so that the innermost loop contains no other.
 """
 
 from __future__ import annotations

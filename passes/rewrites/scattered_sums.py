@@ -1,4 +1,4 @@
-"""Sums over fibres of what is far apart, in blocks of elements whose summands are read in order.
+"""Sums over fibres with scattered reads, in blocks of elements whose summands are read in order.
 
     dx[b] = sum{q}_(col.ptr[b])^(col.ptr[b + 1] - 1) (v[col.perm[q]] * dy[row.col.taken[q]])
 

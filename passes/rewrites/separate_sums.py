@@ -1,14 +1,14 @@
-"""Contractions that one tensor adds up, as tensors of their own but for the last.
+"""If a tensor adds up several contractions, all but the last become tensors of their own.
 
     g[b, i] = sum{k} (w[i, k] * x[b, k]) + sum{k} (u[i, k] * h[b, k])
     is  let g_0[b, i] = sum{k} (w[i, k] * x[b, k]),  g[b, i] = g_0[b, i] + sum{k} (u[i, k] * h[b, k])
 
-A contraction is fast where its operands are packed for its loop, and a nest packs for one loop. A tensor more
-costs a store and a load for a long sum. Nothing is rounded otherwise.
+A contraction is fast if its operands are packed for its loop, and a nest packs for one loop only. The
+additional tensor costs a store and a load per long sum, and rounding is the same.
 
-A sum that is too long for what is packed to stay near is computed in blocks, between which the results are
-in memory: only a tensor that is the sum and nothing else can hold these. So of `y[i, j] = c * sum{k} (...)`,
-over many k, the sum is a tensor too.
+A sum too long for its packed operands to stay in a cache is computed in blocks, whose results are kept in
+memory in between: only a tensor that is nothing but the sum can hold them. So the sum in `y[i, j] = c *
+sum{k} (...)`, over many k, becomes a tensor too.
 """
 
 from __future__ import annotations

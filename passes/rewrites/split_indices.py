@@ -12,10 +12,10 @@ runs from 8*g to 8*g + 7: it counts from 0. Where a sum has other bounds for eac
 
     dx[i] = sum{t}_(max [0; -((2 - i) // 2)])^(min [9; i // 2]) (dy[t] * w[i - 2*t])
 
-each residue is a tensor of its own, `dx_0[g] = sum{t}_0^1 (dy[g + t - 1] * w[2 - 2*t])` and `dx_1`, whose
-sums take as many steps for all elements but a few at the edges, and dx is interleaved of these: vectors go
-along it. The gradient by w, of few elements, stays one tensor. What is computed in few operations is left as
-it is, for the copy would take as long.
+each residue becomes a tensor, `dx_0[g] = sum{t}_0^1 (dy[g + t - 1] * w[2 - 2*t])` and `dx_1`, whose sums have
+the same number of steps for all elements except a few at the edges, and dx interleaves them: vectors run
+along it. The gradient by w, of few elements, stays one tensor. Cheap tensors are left as they are, because
+the copy would cost as much.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
-"""Values that would be computed again are tensors of their own, where no derivative follows.
+"""Values that would be computed again become tensors, if no derivative follows.
 
     f[i, k] = (x[i, k] - m[i])**2,  g[i] = sum{k} (w[k] * (x[i, k] - m[i])**2)
     is  let h[i, k] = (x[i, k] - m[i])**2,  f[i, k] = h[i, k],  g[i] = sum{k} (w[k] * h[i, k])
 
-One look at a program counts how often each value is evaluated, wherever it stands, and stores those where
-`times * cost > elements * (cost + store) + times * load`. The outermost is looked at first, and what is new
-in the next look. A look is for what is expensive, reductions, divisions and transcendental functions, or for
-all arithmetic. Of what is cheap the tensor has room in the nearest cache, for from further away an element
-comes later than it is computed; and it saves a part of all operations, for more tensors are more code. What
-tensors of one shape compute of that at their own indices is computed once anyway, where they are fused. What
-reads elements that are anywhere may have a tensor of any size, if that is no more to read from than these.
+Each iteration counts how often every value is evaluated in the program, and stores those for which `times *
+cost > elements * (cost + store) + times * load`, outermost values first; new values are considered in the
+next iteration. An iteration is either for expensive values (reductions, divisions and transcendental
+functions) or for all arithmetic. Cheap values are stored only if the tensor fits in the nearest cache, as a
+load from further away is slower than computing the element, and if it saves a certain share of all
+operations, as more tensors are more code. Values that tensors of one shape compute at their own indices are
+computed once anyway if the tensors are fused. A value with indirect reads may have a tensor of any size, if
+that is no larger than what it reads.
 
-Stored whatever it costs is what has the same value in all calls and is expensive, where a target keeps such
-tensors, and a value of the fibres of an index array, one of which may have nearly all of its places.
+Always stored are expensive values that are the same in all calls, if the target keeps such tensors, and
+values over the fibres of an index array, since one fibre may contain nearly all positions.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Facts of a CPU that schedules are chosen by. Costs are in halves of a cycle: of so many vector operations a
-processor starts two in a cycle."""
+"""Properties of a CPU by which schedules are chosen. Costs are in half cycles, because a processor starts two
+vector operations per cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors in between of a chain of maps with another order of indices: rows come last, where lanes are rows.
+"""Intermediates of a chain of maps get another order of indices: rows last, if lanes are rows.
 
     f[e, a, b] = sum{k: 3} (u[e, k, a]*rest[e, k, b])
     s[e, a, b] = sum{k: 3} (f[e, k, a]*f[e, k, b])
@@ -8,9 +8,9 @@ becomes
     f[a, b, e] = sum{k: 3} (u[e, k, a]*rest[e, k, b])
     s[a, b, e] = sum{k: 3} (f[k, a, e]*f[k, b, e])
 
-Rows of a few elements fill no vector, so lanes are rows, and elements of one place in them are side by side
-in memory then. What nobody but the maps of a chain reads may have any order; of what others have, a chain may
-read a copy. So of a recurrence `t[i, k]` along k, whose lanes are i: each step is a row, `t[k, i]`.
+Rows of a few elements fill no vector, so lanes are rows, and the elements of all rows at one position are
+contiguous. A tensor that only the maps of a chain read may have any order; of other tensors, a chain may read
+a copy. The same holds for a recurrence `t[i, k]` along k, whose lanes are i: each step is a row, `t[k, i]`.
 """
 
 from __future__ import annotations

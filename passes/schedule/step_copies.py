@@ -1,10 +1,10 @@
-"""Maps that run step by step read copies of what no step changes, made once before all steps.
+"""Maps that run step by step read copies of loop-invariant operands, made once before all steps.
 
     h[t, n, i] = tanh(x[t, n, i] + sum{j} (u[i, j]*h[t - 1, n, j]))
 
-reads `u[i, j]`, of which the elements for the i of a vector are apart, in each step anew. A copy with i last
-is read in vectors, which begin where lines of the cache do. A product packs panels of what it reads for the
-same reason; all steps of a recurrence share one.
+reads `u[i, j]` again in each step, and the elements for the i of a vector are not contiguous. A copy with i
+last is read in vectors, aligned to cache lines. A matrix product packs panels of its operands for the same
+reason; all steps of a recurrence share one copy.
 """
 
 from __future__ import annotations

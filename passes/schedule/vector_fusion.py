@@ -1,4 +1,4 @@
-"""What maps cost that are to be computed together, by vectors of a CPU."""
+"""The cost of fused maps, computed in vectors of a CPU."""
 
 from __future__ import annotations
 

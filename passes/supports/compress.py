@@ -1,17 +1,17 @@
-"""Tensors in between that are mostly 0, kept in boxes around their non-zeros: diagonals, bands, blocks.
+"""Intermediates that are mostly 0 are stored as boxes around their non-zeros: diagonals, bands, blocks.
 
-Jacobians need this: by way of tensors whose own are bands, one takes as many operations as the bands have
-elements, and not the square of that (`tests/passes/test_growth.py`).
+Jacobians need this: with intermediates whose Jacobians are bands, a Jacobian needs as many operations as the
+bands have elements, not the square of that (`tests/passes/test_growth.py`).
 
-A read of such a tensor is a read of the box that the element is in, under the rows that say so; those of
-a sum over the index then bound its loops. An element in several boxes belongs to the first.
+A read of such a tensor becomes a read of the box that contains the element, under conditions; in a sum, these
+conditions bound the loops. An element in several boxes belongs to the first.
 
-What adds deltas and products of tensors with fewer indices is a formula where a sum reads it:
+A tensor that adds deltas and products of tensors with fewer indices becomes a formula where a sum reads it:
 
     dz[i, k] = if {i = k} then (a[k]) else (0) + u[i] * e[k],   df[i, d] = sum{k} (dz[i, k] * w[k, d])
     is  df[i, d] = a[i] * w[i, d] + u[i] * sum{k} (e[k] * w[k, d])
 
-as of a softmax of a layer, or of a mean that is taken away.
+as for the softmax of a layer, or a mean that is subtracted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a person would write: guards that always or never hold, rows that say nothing, `1 * x`."""
+"""Simplifications: guards that always or never hold, redundant rows, `1 * x`."""
 
 from __future__ import annotations
 
