@@ -63,6 +63,10 @@ def _of_resource(reader: LinalgReader, op: ir.Operation, name: str, type: str) -
 def give_constant(reader: LinalgReader, result: ir.Value, values: Numbers, type: str) -> None:
     """Say that a value of MLIR is an array of NumPy's."""
     shape = tuple(map(number, values.shape))
+    if _is_splat(values):
+        scalar = constant_scalar(values.flat[0].item(), type)
+        reader.give(result, ImportedArray(shape, type, lambda _: scalar))
+        return
     is_float = type in ("f16", "bf16", "f32", "f64")
     linear = _linear(values)
     if linear is not None and (not is_float):
@@ -85,6 +89,12 @@ def give_constant(reader: LinalgReader, result: ir.Value, values: Numbers, type:
     reader.give(result, reader.constant_argument(values, type))
 
 
+def _is_splat(values: Numbers) -> bool:
+    """Whether all elements have the same bits."""
+    bits = values.view(f"i{values.dtype.itemsize}")
+    return bool(values.size) and bool(bits.min() == bits.max())
+
+
 def _linear(values: Numbers) -> tuple[int, list[int]] | None:
     """First value and steps of integers that are a sum of multiples of their places."""
     if values.dtype.kind not in "iu" or not values.size:
@@ -92,15 +102,19 @@ def _linear(values: Numbers) -> tuple[int, list[int]] | None:
     start = int(values.flat[0])
     steps: list[int] = []
     shape: tuple[int, ...] = values.shape
-    guess = np.full(shape, start, dtype=np.int64)
     for axis, size in enumerate(shape):
         first = [0] * values.ndim
         first[axis] = min(1, size - 1)
         step = int(values[tuple(first)]) - start
         steps.append(step)
+    # Most others have another last element, which costs nothing to see.
+    if start + sum(step * (size - 1) for step, size in zip(steps, shape, strict=True)) != values.flat[-1]:
+        return None
+    guess = np.full(shape, start, dtype=np.int64)
+    for axis, size in enumerate(shape):
         line = [1] * values.ndim
         line[axis] = size
-        guess += np.reshape(np.arange(size) * step, line)
+        guess += np.reshape(np.arange(size) * steps[axis], line)
     return (start, steps) if (guess == values).all() else None
 
 

@@ -17,7 +17,7 @@ from tadc.passes.linalg import (
     loops,
     tensor_views,
 )
-from tadc.passes.linalg.constant_arrays import argument_array
+from tadc.passes.linalg.constant_arrays import argument_array, give_constant
 from tadc.passes.linalg.decided_choices import decided
 from tadc.passes.linalg.elements import (
     Condition,
@@ -65,6 +65,8 @@ class NamedValue:
     sizes: Mapping[int, IndexForm] = field(default_factory=dict[int, IndexForm])
     #: Of an array without dimensions that is a size its symbol.
     size: SizeSymbol | None = None
+    #: Of a constant its elements.
+    value: Numbers | None = None
 
 
 def open_sizes(
@@ -151,6 +153,9 @@ class _Reading(LinalgReader):
         if said.size is not None:
             size = Integer(of_atom(said.size))
             self.give(value, ImportedArray((), type, lambda _: size))
+            return
+        if said.value is not None:
+            give_constant(self, value, said.value, type)
             return
         open_sizes = {i: replaced(form, self.known) for i, form in said.sizes.items()}
         shape = self.shape(value, [open_sizes.get(i) for i in range(len(value.type.shape))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from itertools import takewhile
@@ -49,6 +49,11 @@ class JaxValue:
         return str(self.type.dtype) in _FLOATS
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether its elements are numbers or truth values that can be imported."""
+        return str(self.type.dtype) in _TYPES
+
+    @property
     def is_condition(self) -> bool:
         """Whether its elements are truth values."""
         return str(self.type.dtype) == "bool"
@@ -69,8 +74,13 @@ class JaxEquation(Computation):
     original: Any
     #: What it stands in.
     jaxpr: Any
-    #: The line in the user's source.
-    place: SourcePlace | None
+    #: The equation that is in the user's source: this one, or a call around it.
+    written: Any
+
+    @property
+    def place(self) -> SourcePlace | None:
+        """The line in the user's source."""
+        return place_of_equation(self.written)
 
     @property
     def name(self) -> str:
@@ -105,7 +115,7 @@ class JaxEquation(Computation):
             constvars=[],
             invars=[v for v in self.original.invars if not hasattr(v, "val")],
             outvars=list(self.original.outvars),
-            eqns=[self.original],
+            eqns=[self.original.replace(source_info=self.written.source_info)],
             effects=self.original.effects,
             debug_info=info.with_unknown_names() if hasattr(info, "with_unknown_names") else info,
         )
@@ -131,7 +141,7 @@ def _constant(value: Any) -> JaxValue:
 
 
 def _flattened(
-    jaxpr: Any, given: Sequence[JaxValue], found: list[JaxEquation], caller: SourcePlace | None = None
+    jaxpr: Any, given: Sequence[JaxValue], found: list[JaxEquation], caller: Any = None
 ) -> list[JaxValue]:
     """The results of a jaxpr; its equations, and those of what it calls, are added to what is found."""
     known = dict(zip([*jaxpr.constvars, *jaxpr.invars], given, strict=True))
@@ -140,17 +150,29 @@ def _flattened(
         return JaxValue(variable.aval, "", variable.val) if hasattr(variable, "val") else known[variable]
 
     for equation in jaxpr.eqns:
-        place = place_of_equation(equation) or caller
+        written = equation if caller is None or place_of_equation(equation) else caller
         if equation.primitive.name in CALLS:
             inner = equation.params["jaxpr"] if "jaxpr" in equation.params else equation.params["call_jaxpr"]
             given_inside = [*map(_constant, getattr(inner, "consts", ())), *map(read, equation.invars)]
-            results = _flattened(getattr(inner, "jaxpr", inner), given_inside, found, place)
+            results = _flattened(getattr(inner, "jaxpr", inner), given_inside, found, written)
         else:
             inputs = tuple(known[v] for v in equation.invars if not hasattr(v, "val"))
             results = [JaxValue(v.aval) for v in equation.outvars]
-            found.append(JaxEquation(inputs, tuple(results), equation, jaxpr, place))
+            found.append(JaxEquation(inputs, tuple(results), equation, jaxpr, written))
         known.update(zip(equation.outvars, results, strict=True))
     return [read(variable) for variable in jaxpr.outvars]
+
+
+def value_of(value: JaxValue, known: dict[JaxValue, Any]) -> Any:
+    """What is known of a value, which may be a constant."""
+    return known[value] if value in known else value.value
+
+
+def compute(equations: Iterable[JaxEquation], known: dict[JaxValue, Any]) -> None:
+    """Run equations in JAX; what they compute is known then."""
+    for equation in equations:
+        found = equation.run(*[value_of(value, known) for value in equation.inputs])
+        known.update(zip(equation.outputs, found, strict=True))
 
 
 def why_left(equation: JaxEquation) -> str:

@@ -72,7 +72,7 @@ def _whole(
     _refuse_own_derivatives(traced.jaxpr.jaxpr, place)
     results = _result_names(traced.out_info, name)
     if is_symbolic(args):
-        program = program_of_sizes(f, args, names, results, name, place)
+        program = program_of_sizes(traced, args, names, results, name, place)
     else:
         program = program_of_traced(traced, names, results, name, place)
     tree = jax.tree_util.tree_structure(traced.out_info)

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from tadc.importing.computation_parts import Part
 from tadc.importing.imported_function import imported_function
-from tadc.importing.jax_equations import JaxEquation, JaxValue
+from tadc.importing.jax_equations import JaxEquation, JaxValue, compute, value_of
 from tadc.importing.jax_tracing import program_of_traced, traced_by_jax
 from tadc.passes.linalg.source_places import SourcePlace
-
-
-def value_of(value: JaxValue, known: dict[JaxValue, Any]) -> Any:
-    """What is known of a value, which may be a constant."""
-    return known[value] if value in known else value.value
-
-
-def compute(equations: Iterable[JaxEquation], known: dict[JaxValue, Any]) -> None:
-    """Run equations in JAX; what they compute is known then."""
-    for equation in equations:
-        found = equation.run(*[value_of(value, known) for value in equation.inputs])
-        known.update(zip(equation.outputs, found, strict=True))
 
 
 class PartProgram:

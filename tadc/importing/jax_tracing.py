@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from tadc.dialect import mlir
+from tadc.importing.jax_constants import LiftedFunction, lifted_function
 from tadc.importing.linalg_modules import entry_of, lowered, module_context
 from tadc.passes.linalg.index_forms import IndexForm, SizeSymbol, number, of_atom
 from tadc.passes.linalg.linalg_programs import ImportedProgram, NamedValue, legal_names, program_of
@@ -52,20 +55,34 @@ def program_of_traced(
     traced: Any, names: Sequence[str], results: Sequence[str], name: str, place: SourcePlace | None
 ) -> ImportedProgram:
     """The program of what `jax.jit(f, keep_unused=True).trace` gives. Raises UsageError (TAD0513)."""
+    jax: Any = import_module("jax")
+    given = [NamedValue(n) for n in names]
+    lifted = lifted_function(traced.jaxpr)
+    if lifted is not None:
+        types = [v.aval for v in traced.jaxpr.jaxpr.invars]
+        specs = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in types]
+        traced = traced_by_jax(lifted.run, [*specs, *lifted.constants], name, place)
+        given += _constants(lifted)
     module = traced.lower().compiler_ir("stablehlo")
-    return _program(module, [NamedValue(n) for n in names], results, name, place)
+    return _program(module, given, results, name, place)
+
+
+def _constants(lifted: LiftedFunction) -> list[NamedValue]:
+    """Arguments with a value. On a CPU NumPy has the arrays of JAX without a copy."""
+    return [NamedValue("constant", value=np.asarray(array)) for array in lifted.constants]
 
 
 def program_of_sizes(
-    f: Callable[..., Any],
+    traced: Any,
     args: Sequence[Any],
     names: Sequence[str],
     results: Sequence[str],
     name: str,
     place: SourcePlace | None,
 ) -> ImportedProgram:
-    """The program of a function of arguments with sizes that are symbols. Raises UsageError (TAD0513)."""
+    """The program of what is traced of arguments with sizes that are symbols. Raises UsageError (TAD0513)."""
     jax: Any = import_module("jax")
+    core: Any = import_module("jax.extend.core")
     from_jax: Any = import_module("jax.interpreters.mlir")
     leaves: list[Any] = jax.tree_util.tree_leaves(args)
     symbols = sorted({n for leaf in leaves for d in leaf.shape if not isinstance(d, int) for n in _terms(d)})
@@ -80,8 +97,12 @@ def program_of_sizes(
             place,
             'make all at once: `b, n = jax.export.symbolic_shape("b, n")`, or give the others `like=` one',
         )
+    lifted = lifted_function(traced.jaxpr)
+    run = lifted.run if lifted is not None else core.jaxpr_as_fun(traced.jaxpr)
+    given += _constants(lifted) if lifted is not None else []
+    constants: Sequence[Any] = lifted.constants if lifted is not None else ()
     with _refusing(name, place):
-        exported = jax.export.export(jax.jit(f, keep_unused=True))(*args)
+        exported = jax.export.export(jax.jit(run, keep_unused=True))(*leaves, *constants)
     with from_jax.make_ir_context():
         module = from_jax.ir.Module.parse(exported.mlir_module())
         return _program(module, given, results, name, place, sizes)
