@@ -19,11 +19,9 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Term
 from tadc.lattice.affine import Affine
-from tadc.lattice.bounds import Bound, Level
 from tadc.lattice.breakpoints import Critical, critical, zones
 from tadc.lattice.effort import EliminationLimit, apart, spend
 from tadc.lattice.late_dataclasses import dataclass, field, replace
-from tadc.lattice.loop_nests import LoopNest
 from tadc.lattice.sums import Amount, plus, sum_of_pieces, times
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.even_lookups import EvenLookups, looks_up
@@ -97,19 +95,16 @@ class Counting:
         shape = shape_at(first.shape, {})
         if not math.prod(shape):
             return NOTHING
-        roots = [*(d.body for d in definitions), *values]
-        stored = Work(stored=sum(ELEMENT[d.type] for d in definitions))
         limit = self.left // 2
         try:
             with apart(limit) as meter:
-                step = self.regions.region(roots, set(), stored)
-                nest = LoopNest((), _box(first.indices, shape), ())
-                loop = WorkLoop(nest, Region(_NONE, (), (), ()), step, frozenset())
-                found = work(_Counts().steps(loop, {}))
+                found = work(_Counts().steps(self.regions.elements(definitions, values), {}))
                 self.left -= limit - meter.left
                 return found
         except EliminationLimit:
             self.left -= limit
+            roots = [*(d.body for d in definitions), *values]
+            stored = Work(stored=sum(ELEMENT[d.type] for d in definitions))
             return bound_of(roots, stored, dict(zip(first.indices, shape, strict=True)))
 
 
@@ -224,14 +219,6 @@ def _matters(loop: WorkLoop, depth: int) -> bool:
     bounds = (bound.form for level in inner for bound in (*level.lower, *level.upper))
     forms = (*bounds, *(row.form for row in loop.nest.inside))
     return name in loop.step.depends or any(name in form.variables for form in forms)
-
-
-def _box(names: Sequence[str], shape: Sequence[int]) -> tuple[Level, ...]:
-    zero = (Bound(Affine.const(0), 1),)
-    return tuple(
-        Level(name, zero, (Bound(Affine.const(size - 1), 1),))
-        for name, size in zip(names, shape, strict=True)
-    )
 
 
 __all__ = ["ComputedTogether", "Counting", "Work", "count_program"]

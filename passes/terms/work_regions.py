@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, field
+from functools import cached_property
 
 from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.program import Definition
 from tadc.frontend.terms import (
     Domain,
     Guard,
@@ -24,6 +26,7 @@ from tadc.frontend.terms import (
     operands,
     reachable,
 )
+from tadc.lattice.affine import box
 from tadc.lattice.effort import spend
 from tadc.lattice.late_dataclasses import dataclass
 from tadc.lattice.loop_nests import LoopNest, loop_nest
@@ -111,12 +114,18 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class WorkLoop:
-    """`step` at each point of the nest, `shared` once if there is one."""
+    """`step` at each point of a domain, `shared` once if there is one."""
 
-    nest: LoopNest
+    binders: tuple[str, ...]
+    domain: Domain
     shared: Region
     step: Region
     depends: frozenset[str]
+
+    @cached_property
+    def nest(self) -> LoopNest:
+        """The loops over the domain. Raises Unbounded and EliminationLimit."""
+        return loop_nest(self.binders, self.domain, ())
 
 
 @dataclass
@@ -126,6 +135,14 @@ class Regions:
     terms: Terms
     together: Sequence[frozenset[int]] = ()
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
+
+    def elements(self, definitions: Sequence[Definition], values: Sequence[Term] = ()) -> WorkLoop:
+        """The elements of tensors with the same indices, these values among what is evaluated."""
+        first = definitions[0]
+        stored = Work(stored=sum(ELEMENT[d.type] for d in definitions))
+        step = self.region([*(d.body for d in definitions), *values], set(), stored)
+        nothing = Region(amount(NOTHING), (), (), ())
+        return WorkLoop(first.indices, box(first.indices, first.shape), nothing, step, frozenset())
 
     def region(self, roots: Iterable[Term], seen: set[int], own: Work = NOTHING) -> Region:
         """What these terms need that has not been seen; what they always evaluate is added to that."""
@@ -180,8 +197,7 @@ class Regions:
         shared = self.region(self.unchanged(first, bodies), seen)
         step = self.region(bodies, seen, own)
         depends = frozenset(shared.depends).union(step.depends, *(row.form.variables for row in first.domain))
-        nest = loop_nest(first.binders, first.domain, ())
-        return WorkLoop(nest, shared, step, depends.difference(first.binders))
+        return WorkLoop(first.binders, first.domain, shared, step, depends.difference(first.binders))
 
     def unchanged(self, node: Reduce, bodies: Sequence[Term]) -> list[Term]:
         """What every step of a reduction evaluates to the same value, without a reduction in it."""

@@ -2,6 +2,7 @@
 
 from tadc.compiler.derive import derive, resolve_wrt
 from tadc.passes.derivatives.derivative_table import RULES, in_terms
+from tadc.passes.derivatives.fibres import with_fibres
 from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.maps.blocks import with_arrays
 from tadc.passes.rewrites.compared import store_compared
@@ -14,5 +15,5 @@ from tadc.passes.terms.simplify import Simplifier, simplify_program
 __all__ = [
     "RULES", "Algebra", "Simplifier", "derive", "forward_program", "in_terms", "is_const", "needed",
     "product_of", "resolve_wrt", "simplify_program", "store_compared", "used_sizes", "with_arrays",
-    "without_copied_results", "without_copies",
+    "with_fibres", "without_copied_results", "without_copies",
 ]  # fmt: skip

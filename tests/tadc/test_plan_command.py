@@ -17,6 +17,12 @@ def test_a_plan_for_a_thousand_workers(capsys: pytest.CaptureFixture[str]) -> No
     assert "7,629 MiB   15 KiB" in said
 
 
+def test_operations_that_index_arrays_tell_are_estimated(capsys: pytest.CaptureFixture[str]) -> None:
+    graph = "size N; dst: index[E] in N; w: f64[E]; y[n: N] = sum{e: dst[e] = n} (w[e])"
+    assert main(["plan", "-e", graph, "--size", "N=100", "--size", "E=200"]) == 0
+    assert "200, estimated" in capsys.readouterr().out
+
+
 def test_gradients_and_pictures(tmp_path: Path) -> None:
     picture, text = tmp_path / "blocks.svg", tmp_path / "plan.txt"
     given = ["--size", "N=100", "--block", "i=30", "--wrt", "x", "--plot", str(picture), "-o", str(text)]

@@ -12,6 +12,7 @@ block_places     places of a dimension: a run, or a list
 domain_points    the integer points of domains with index arrays
 place_inspector  lists places, and says where in lists the elements of index arrays stand
 block_plan       which blocks there are, and their boxes
+counted_operations   the operations of a program with index arrays, counted
 traffic          what blocks cost: bytes moved, memory, operations
 box_certificate  why boxes are enough, and the least
 box_pictures     pictures of boxes

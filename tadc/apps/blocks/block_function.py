@@ -130,7 +130,7 @@ class BlockFunction:
         given = with_places(self.whole, given)
         sizes = self._all(given)
         arrays = {name: given[name] for name in self.whole.program.index_arrays() if name in given}
-        if self._division.has_lists and len(arrays) == len(self.whole.program.index_arrays()):
+        if arrays and len(arrays) == len(self.whole.program.index_arrays()):
             return self._division.plan(sizes, lengths, index_arrays_of(self.whole, arrays, sizes))
         return self.whole.block.divided(tuple(self.lengths)).plan(sizes, lengths)
 
@@ -166,7 +166,8 @@ class BlockFunction:
     def traffic(self, workers: int = 1, **given: Any) -> BlockTraffic:
         """What all blocks cost on so many workers, at values of f's sizes; one each if no length is given.
 
-        What is read through index arrays counts whole, unless these are given as for `plan`.
+        What is read through index arrays counts whole, and operations are estimated where their elements
+        tell how many there are, unless index arrays are given as for `plan`.
 
         >>> import tadc
         >>> f = tadc.function("x: f64[N]; w: f64[3]; y[i: N - 2] = sum{k} (w[k]*x[i + k])")

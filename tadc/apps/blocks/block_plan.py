@@ -17,7 +17,7 @@ from tadc.apps.blocks.block_stages import BlockStage, JoinedPart
 from tadc.apps.blocks.domain_points import DomainPoints, Numbers, SortedElements
 from tadc.apps.blocks.place_inspector import BlockPlaces, PlaceInspector
 from tadc.apps.blocks.program_of_lists import ListedProgram
-from tadc.toolkit.language import shape_at
+from tadc.toolkit.language import Program, shape_at
 from tadc.toolkit.reporting import usage
 from tadc.toolkit.running import Relation
 
@@ -73,11 +73,17 @@ class StagePlan:
     shapes: Mapping[str, tuple[int, ...]]
     #: The places of each block along each axis.
     places: tuple[tuple[range, ...], ...]
-    #: The program over lists of places, where index arrays tell what is read, and these arrays.
+    #: The program over lists of places, where index arrays tell what is read.
     listed: ListedProgram | None = None
+    #: The index arrays, if they are given.
     arrays: Mapping[str, Numbers] = field(default_factory=dict[str, Numbers])
     _tasks: dict[tuple[int, ...], BlockTask] = field(default_factory=dict[tuple[int, ...], BlockTask])
     _sorted: dict[str, SortedElements] = field(default_factory=dict[str, SortedElements])
+
+    @property
+    def program(self) -> Program:
+        """The program of a block."""
+        return self.division.program if self.listed is None else self.listed.program
 
     @property
     def is_divided(self) -> bool:
@@ -190,7 +196,8 @@ class StagePlan:
         self, arrays: Mapping[str, Numbers], sizes: Mapping[str, int], kept: dict[str, SortedElements]
     ) -> DomainPoints:
         """Points of domains with these index arrays, of which `kept` gets what is sorted."""
-        rising = {name for name, array in self.stage.program.index_arrays().items() if array.increasing}
+        known = self.stage.program.index_arrays() | self.program.index_arrays()
+        rising = {name for name, array in known.items() if array.increasing}
         return DomainPoints(arrays, sizes, rising, kept)
 
     def lists_between(self, task: BlockTask) -> dict[str, dict[str, Numbers]]:
@@ -280,7 +287,7 @@ def plan_of(
             else (range(axis.extent(sizes)),)
             for axis in stage.axes
         )
-        own = {a.name: arrays[a.name] for a in program.arguments if listed and a.name in arrays}
+        own = {a.name: arrays[a.name] for a in program.arguments if a.name in arrays}
         found.append(StagePlan(stage, division, sizes, shapes, places, listed, own))
     return BlockPlan(tuple(found))
 

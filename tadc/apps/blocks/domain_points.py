@@ -60,13 +60,17 @@ class DomainPoints:
     kept: dict[str, SortedElements]
 
     def points(
-        self, rows: Iterable[Constraint], names: Collection[str], lists: Mapping[str, Numbers] | None = None
+        self,
+        rows: Iterable[Constraint],
+        names: Collection[str],
+        lists: Mapping[str, Numbers] | None = None,
+        outer: Points | None = None,
     ) -> Points:
         """All points of variables at which rows hold, and variables that have a list take places of it.
 
-        Rows have these variables and sizes alone, and bound them.
+        Rows bound them, and have these variables, sizes, and those that each of the `outer` points has.
         """
-        return _PointSearch(self, list(rows), dict.fromkeys(names), dict(lists or {})).points()
+        return _PointSearch(self, list(rows), dict.fromkeys(names), dict(lists or {}), outer or {}).points()
 
     def sorted(self, name: str) -> SortedElements:
         """The elements of an index array in order."""
@@ -91,20 +95,30 @@ class DomainPoints:
             total = total + k * value
         return total
 
+    def holds(self, row: Constraint, point: Points) -> Any:
+        """Whether a row holds at points."""
+        value = self.value(row.form, point)
+        return (value == 0) if row.equality else (value >= 0)
+
 
 class _PointSearch:
     """The points of one domain, variable by variable."""
 
     def __init__(
-        self, of: DomainPoints, rows: list[Constraint], names: dict[str, None], lists: dict[str, Numbers]
+        self,
+        of: DomainPoints,
+        rows: list[Constraint],
+        names: dict[str, None],
+        lists: dict[str, Numbers],
+        outer: Points,
     ) -> None:
         self.of = of
         self.rows = rows
         self.left = names
         self.lists = lists
-        self.known = {*of.sizes}
-        self.count = 1
-        self.point: dict[str, Numbers] = {}
+        self.known = {*of.sizes, *outer}
+        self.count = len(next(iter(outer.values()), (None,)))
+        self.point: dict[str, Numbers] = {**outer}
 
     def points(self) -> Points:
         self._sift()
@@ -129,8 +143,7 @@ class _PointSearch:
         for name in self.lists.keys() & self.point.keys():
             holds &= np.isin(self.point[name], self.lists.pop(name))
         for row in told:
-            value = self.of.value(row.form, self.point)
-            holds &= (value == 0) if row.equality else (value >= 0)
+            holds &= self.of.holds(row, self.point)
         if not holds.all():
             self.point = {name: values[holds] for name, values in self.point.items()}
             self.count = int(np.count_nonzero(holds))

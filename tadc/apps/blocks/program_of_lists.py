@@ -73,19 +73,28 @@ class PlaceNumbers:
 class ListedProgram:
     """The program of a block over lists.
 
-    `dims` has of each dimension of a tensor the number of its list, None where it has none. `sizes` are
-    those of the program; `lengths` are the lengths of lists, sizes of their own or forms of others. `skipped`
-    are sizes that say how many places before a run of places are not in a list.
+    `dims` has of each dimension of a tensor the number of its list, None where it has none. `lengths` are
+    the lengths of lists, sizes of their own or forms of others. `skipped` are sizes that say how many places
+    before a run of places are not in a list.
     """
 
-    text: str
+    program: Program
     lists: tuple[Listed, ...]
     lengths: tuple[Affine, ...]
     dims: Mapping[str, tuple[int | None, ...]]
     arguments: tuple[str, ...]
     numbers: tuple[PlaceNumbers, ...]
     skipped: Mapping[str, tuple[int, Reach]]
-    sizes: tuple[str, ...]
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The sizes of the program."""
+        return self.program.sizes
+
+    @property
+    def text(self) -> str:
+        """The program as one writes it."""
+        return print_program(self.program)
 
 
 def listed(program: Program, known: Domain, own: Collection[str]) -> ListedProgram | None:
@@ -139,14 +148,13 @@ class _Lister:
         used = used_sizes(program, arguments)
         program = replace(program, sizes=tuple(name for name in sizes if name in used))
         return ListedProgram(
-            print_program(program),
+            program,
             tuple(self.lists),
             tuple(self.lengths),
             self.dims,
             tuple(a.name for a in kept),
             tuple(self.numbers.values()),
             {name: key for key, name in self.skipped.items()},
-            program.sizes,
         )
 
     def _list_of(self, tensor: str, dimension: int) -> int | None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapreplace
-from itertools import chain
+from itertools import chain, repeat
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from tadc.apps.blocks.block_places import Box, bytes_of, within
+from tadc.apps.blocks.block_places import Box, bytes_of, cut, within
 from tadc.apps.blocks.block_plan import BlockPlan, BlockTask, StagePlan
+from tadc.apps.blocks.counted_operations import depend_on_elements, operations_at
 from tadc.toolkit.language import Program, count_program, specialised
 from tadc.toolkit.reporting import ShownAsTables
+from tadc.toolkit.transforms import with_fibres
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,8 +28,12 @@ class StageTraffic:
     that does not go along with another axis, the first block there has them. `moved` are what blocks read
     beside their own, with the index arrays that say where this stands in lists; `copied` is what each worker
     needs whole, once. Boxes are the least, so no other way to compute these blocks moves less. `joined` are
-    parts of sums. `memory` is the most that one block has of boxes and results. `operations` are those of the
-    results, without what blocks compute twice, and as if the elements of index arrays were spread evenly.
+    parts of sums. `memory` is the most that one block has of boxes and results.
+
+    Where index arrays are given, `each` has the operations of each block, counted for their elements. Else
+    `operations` are those of the results, without what blocks compute twice: "estimated" as if the elements
+    of index arrays were spread evenly where these tell how many there are, "at most" so many where it takes
+    too long to count them.
     """
 
     blocks: int
@@ -38,6 +44,13 @@ class StageTraffic:
     written: int
     memory: int
     operations: int
+    counted: Literal["exact", "at most", "estimated"] = "exact"
+    each: tuple[int, ...] = ()
+
+    @property
+    def largest(self) -> int:
+        """The operations of the block that has the most."""
+        return max(self.each, default=-(-self.operations // self.blocks))
 
 
 @dataclass(frozen=True)
@@ -59,8 +72,10 @@ class BlockTraffic(ShownAsTables):
 
     @property
     def operations(self) -> int:
-        """The operations of the worker that has the most blocks."""
-        return sum(ceil(s.blocks / self.workers) * s.operations // s.blocks for s in self.stages)
+        """The operations of the worker that has the most blocks, and at least those of the largest block."""
+        return sum(
+            max(s.largest, ceil(s.blocks / self.workers) * s.operations // s.blocks) for s in self.stages
+        )
 
     def simulated(
         self,
@@ -83,22 +98,23 @@ class BlockTraffic(ShownAsTables):
         from rich.table import Table
 
         counts = "own", "moved", "copied to each", "joined", "written", "a block"
-        heads = ("stage", "blocks", *counts, "operations")
+        heads = ("stage", "blocks", *counts, "operations", "largest block")
         table = Table(*heads, box=box.SIMPLE, title=f"blocks on {self.workers:,} workers")
         for n, s in enumerate(self.stages):
             sizes = s.own, s.moved, s.copied, s.joined, s.written, s.memory
-            table.add_row(str(n + 1), f"{s.blocks:,}", *map(_bytes_text, sizes), f"{s.operations:.3g}")
+            operations = (_operations_text(s, count) for count in (s.operations, s.largest))
+            table.add_row(str(n + 1), f"{s.blocks:,}", *map(_bytes_text, sizes), *operations)
         return [table]
 
 
 def _seconds(stage: StageTraffic, workers: int, task: float, bandwidth: float, speed: float) -> float:
     free = [0.0] * min(workers, stage.blocks)
-    moved = (stage.moved + stage.joined) / stage.blocks
-    each = moved / bandwidth + stage.operations / stage.blocks / speed
+    moved = (stage.moved + stage.joined) / stage.blocks / bandwidth
+    each = stage.each or repeat(stage.operations / stage.blocks, stage.blocks)
     first = stage.copied / bandwidth
     end = 0.0
-    for n in range(stage.blocks):
-        done = max(free[0], n * task) + each + (first if n < len(free) else 0)
+    for n, operations in enumerate(each):
+        done = max(free[0], n * task) + moved + operations / speed + (first if n < len(free) else 0)
         heapreplace(free, done)
         end = max(end, done)
     return end
@@ -126,6 +142,9 @@ def _stage(stage: StagePlan) -> StageTraffic:
         ]
         joined += sum(size for name, size in results if name in parts)
         written += sum(size for name, size in results if name not in parts)
+    work = count_program(with_fibres(_at(program, stage)))
+    each = tuple(_operations(stage, task) for task in tasks) if stage.arrays else ()
+    is_even = not each and depend_on_elements(program)
     return StageTraffic(
         len(tasks),
         own,
@@ -134,8 +153,17 @@ def _stage(stage: StagePlan) -> StageTraffic:
         joined,
         written,
         max(_numbers(t) + sum(bytes_of(box, types[n]) for n, box in _boxes(t)) for t in tasks),
-        count_program(_at(program, stage)).weighted,
+        sum(each) if each else work.weighted,
+        "estimated" if is_even else "exact" if each or work.exact else "at most",
+        each,
     )
+
+
+def _operations(stage: StagePlan, task: BlockTask) -> int:
+    """What a block computes with its index arrays."""
+    arrays = {name: cut(stage.arrays[name], box) for name, box in task.reads.items() if name in stage.arrays}
+    arrays |= {name: relation.array for name, relation in task.arrays.items()}
+    return operations_at(stage.program, stage.points(arrays, task.sizes, {}))
 
 
 def _boxes(task: BlockTask) -> Iterator[tuple[str, Box]]:
@@ -163,6 +191,11 @@ def _own(stage: StagePlan, task: BlockTask, name: str) -> Box:
 
 def _at(program: Program, stage: StagePlan) -> Program:
     return specialised(program, {name: stage.sizes[name] for name in program.sizes})
+
+
+def _operations_text(stage: StageTraffic, count: int) -> str:
+    text = f"{count:.3g}"
+    return {"exact": text, "at most": f"at most {text}", "estimated": f"{text}, estimated"}[stage.counted]
 
 
 def _bytes_text(size: int) -> str:
