@@ -37,7 +37,7 @@ def operations_at(program: Program, points: DomainPoints) -> int:
     """
     regions, once = Regions(program.terms), {_TIMES: np.ones(1, np.int64)}
     shaped = (replace(d, shape=shape_at(d.shape, points.sizes)) for d in program.definitions)
-    return sum(_Counter(points).steps(regions.elements([d]), once) for d in shaped)
+    return sum(_PointCounter(points).steps(regions.elements([d]), once) for d in shaped)
 
 
 def depend_on_elements(program: Program) -> bool:
@@ -55,7 +55,7 @@ def _conditions(term: Term) -> Domain:
 
 
 @dataclass(frozen=True)
-class _Counter:
+class _PointCounter:
     """Counts what regions come to at all points of the variables around them."""
 
     points: DomainPoints
