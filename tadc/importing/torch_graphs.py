@@ -73,6 +73,7 @@ def decomposition_table() -> dict[Any, Any]:
     table[aten._cdist_forward.default] = _distances
     table[aten.hypot.default] = _hypot
     table |= {aten.fmod.Tensor: _fmod, aten.fmod.Scalar: _fmod}
+    table[aten.scaled_dot_product_attention.default] = _attention
     return table
 
 
@@ -99,6 +100,30 @@ def _full_like(x: Any, value: Any, *, dtype: Any = None, **_: Any) -> Any:
     torch: Any = import_module("torch")
 
     return torch.full(x.shape, value, dtype=x.dtype if dtype is None else dtype)
+
+
+def _attention(
+    query: Any, key: Any, value: Any, mask: Any = None, dropout: float = 0.0, is_causal: bool = False,
+    *, scale: float | None = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """A mask alone can leave nothing of a row, which is 0 then; PyTorch's own asks that of each row."""
+    torch: Any = import_module("torch")
+    if enable_gqa:
+        key, value = (
+            x.repeat_interleave(query.size(-3) // x.size(-3), -3, output_size=query.size(-3))
+            for x in (key, value)
+        )
+    scores = query @ key.transpose(-2, -1) * (query.size(-1) ** -0.5 if scale is None else scale)
+    if is_causal:
+        kept = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+        scores = scores.masked_fill(~kept, -torch.inf)
+    if mask is None:
+        weights = torch.softmax(scores, -1)
+    else:
+        is_condition = mask.dtype == torch.bool
+        scores = scores.masked_fill(~mask, -torch.inf) if is_condition else scores + mask
+        weights = torch.ops.aten._safe_softmax(scores, -1)
+    return (torch.dropout(weights, dropout, True) if dropout > 0 else weights) @ value
 
 
 def _distances(x: Any, y: Any, p: float, *_: Any) -> Any:

@@ -112,3 +112,40 @@ def test_one_tensor_for_two_arguments_is_two() -> None:
     x = torch.ones(3, dtype=torch.float64)
     f = tadc.from_torch(lambda a, b: a - 2 * b, x, x)
     assert f(x, 3 * x).tolist() == [-5.0, -5.0, -5.0]
+
+
+def test_causal_attention_has_no_guards_of_rows() -> None:
+    attention = torch.nn.functional.scaled_dot_product_attention
+    q, k = torch.randn(2, 4, 3), torch.randn(2, 5, 3)
+    causal = str(tadc.from_torch(lambda q, k: attention(q, k, k, is_causal=True), q, k))
+    assert "let largest[i: 2, j: 4] = max" in causal
+    assert "smallest" not in causal
+    assert len(causal.splitlines()) == 10
+
+
+@pytest.mark.sweep
+def test_a_row_of_attention_of_which_all_is_masked_is_zero() -> None:
+    attention = torch.nn.functional.scaled_dot_product_attention
+    q, k = torch.randn(2, 4, 3), torch.randn(2, 5, 3)
+    mask = torch.tensor([[0], [1], [1], [1]]) > 0
+    f = tadc.from_torch(lambda q, k, mask: attention(q, k, k, mask), q, k, mask.expand(4, 5))
+    expected = attention(q, k, k, mask)
+    assert not expected[:, 0].any()
+    assert torch.allclose(f(q, k, mask.expand(4, 5)), expected, atol=1e-6)
+
+
+@pytest.mark.sweep
+def test_attention_with_heads_in_groups() -> None:
+    def attention(q: Any, k: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(
+            q, k, k, is_causal=True, enable_gqa=True, scale=0.3
+        )
+
+    check(attention, (torch.randn(1, 4, 3, 2).double(), torch.randn(1, 2, 5, 2).double()))
+
+
+def test_a_constant_tensor_is_an_argument_without_a_copy() -> None:
+    matrix = torch.randn(2**10, 2**10)
+    f = tadc.from_torch(lambda x: matrix * x, torch.ones(2**10))
+    assert f.inputs == ("constant", "x")
+    assert f.constants["constant"].data_ptr() == matrix.data_ptr()
