@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import count
 
 from tadc.dialect.mlir import ir
@@ -73,13 +73,18 @@ def open_sizes(
     arguments: Sequence[ir.Value], taken: Container[str] = (), least: int = 1
 ) -> list[dict[int, IndexForm]]:
     """A symbol for each size that types leave open, `least` or more, for each argument."""
-    letters = (f"{letter}{n or ''}" for n in count() for letter in "NMKLPQRSTUVWXYZ")
-    free = (letter for letter in letters if letter not in taken)
+    free = free_letters(taken)
     shapes = [list(a.type.shape) if isinstance(a.type, ir.RankedTensorType) else [] for a in arguments]
     return [
         {i: of_atom(SizeSymbol(next(free), least)) for i, size in enumerate(shape) if size == _DYNAMIC}
         for shape in shapes
     ]
+
+
+def free_letters(taken: Container[str]) -> Iterator[str]:
+    """Names for sizes, none of those that are taken."""
+    letters = (f"{letter}{n or ''}" for n in count() for letter in "NMKLPQRSTUVWXYZ")
+    return (letter for letter in letters if letter not in taken)
 
 
 @dataclass

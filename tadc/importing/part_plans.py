@@ -53,16 +53,17 @@ class PartPlan(Generic[E, P]):
         self.equations, self.program = equations, program
         self._made: dict[Any, P] = {}
         self.programs: dict[Part[E], P] = {}
-        refused: dict[E, str] = {}
+        #: What looked like a part of a program, and why it is none.
+        self.refused: dict[E, str] = {}
         while True:
-            self.sorting = sort(refused)
+            self.sorting = sort(self.refused)
             self.parts = parts_of(equations, results, self.sorting, most_inputs)
             found = self._first_refused()
             if found is None:
                 return
             equation, reason = found
             alike = said(equation)
-            refused.update({e: reason for e in equations if said(e) == alike})
+            self.refused.update({e: reason for e in equations if said(e) == alike})
 
     def _first_refused(self) -> tuple[E, str] | None:
         """Make the programs; an operation that is the reason why one cannot be made."""

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from tadc.importing.computation_parts import Computation, Sorting
+from tadc.importing.torch_sizes import is_size
 from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.linalg.refusals import KNOWN
 from tadc.passes.linalg.source_places import SourcePlace, is_of_user
@@ -115,9 +116,12 @@ def sorted_operations(
     operations: Sequence[TorchOperation], refused: Mapping[TorchOperation, str]
 ) -> Sorting[TorchOperation]:
     """What stays in PyTorch: what is refused, what no program has, and integers that are no constants."""
-    sorting = Sorting[TorchOperation]()
-    static: set[Any] = set()
+    static = {v for o in operations for v in (*o.inputs, *o.outputs) if is_size(v)}
+    sorting = Sorting[TorchOperation](constants={v for v in static if v.op == "placeholder"})
     for operation in operations:
+        if is_size(operation.outputs[0]):
+            sorting.shared.add(operation)
+            continue
         is_static = all(v in static for v in operation.inputs)
         reason = refused.get(operation) or why_left(operation)
         if not reason and not is_static and _is_of_integers(operation, static):
@@ -155,11 +159,12 @@ def why_left(operation: TorchOperation) -> str:
         return "side effects"
     if name == "embedding" and any(argument not in (-1, False) for argument in node.args[2:]):
         return "derivatives that leave out what is read"
-    strange = [d for v in (*operation.inputs, *operation.outputs) if (d := _dtype(v)) not in _TYPES]
+    tensors = [v for v in (*operation.inputs, *operation.outputs) if not is_size(v)]
+    strange = [d for v in tensors if (d := _dtype(v)) not in _TYPES]
     if strange:
         return "complex numbers" if "complex" in strange[0] else f"values of type `{strange[0]}`"
-    values = [v.meta["val"] for v in (*operation.inputs, *operation.outputs)]
-    return "" if all(v.device.type == "cpu" for v in values) else "tensors that are not on the CPU"
+    is_here = all(v.meta["val"].device.type == "cpu" for v in tensors)
+    return "" if is_here else "tensors that are not on the CPU"
 
 
 _TYPES = (*_FLOATS, *_INTEGERS, "torch.bool")

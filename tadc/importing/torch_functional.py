@@ -8,7 +8,7 @@ from typing import Any
 
 
 def functional_graph(module: Any, args: Sequence[Any]) -> Any:
-    """The graph at the sizes of arguments, of operations of `aten`.
+    """The graph at the sizes of arguments, of operations of `aten`; sizes may be symbols of Dynamo's.
 
     Its results are those of the module, and what each argument is then. Raises what PyTorch raises where it
     cannot be traced so, as operations of higher order.
@@ -18,11 +18,15 @@ def functional_graph(module: Any, args: Sequence[Any]) -> Any:
     fake_tensors: Any = import_module("torch._subclasses.fake_tensor")
     traceback: Any = import_module("torch.fx.traceback")
     make_fx: Any = import_module("torch.fx.experimental.proxy_tensor").make_fx
-    mode = fake_tensors.FakeTensorMode(allow_non_fake_inputs=True)
+    shapes = next((a.node.shape_env for a in args if isinstance(a, torch.SymInt)), None)
+    mode = fake_tensors.FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)
 
     def fake(value: Any) -> Any:
-        is_tensor = isinstance(value, torch.Tensor)
-        return mode.from_tensor(value.detach(), static_shapes=True) if is_tensor else value
+        if not isinstance(value, torch.Tensor):
+            return value
+        if isinstance(value, fake_tensors.FakeTensor):
+            return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+        return mode.from_tensor(value.detach(), static_shapes=True)
 
     interpreter = torch.fx.Interpreter(module)
 
@@ -87,9 +91,8 @@ def _simplify_dropout(made: Any, node: Any) -> None:
     elif probability < 1:
         value = node.meta["val"]
         with made.graph.inserting_before(node):
-            empty = made.graph.call_function(
-                aten.empty.memory_format, (list(value.shape),), {"dtype": value.dtype}
-            )
+            shape = [_size_node(made, tensor, d, size) for d, size in enumerate(value.shape)]
+            empty = made.graph.call_function(aten.empty.memory_format, (shape,), {"dtype": value.dtype})
             kept = made.graph.call_function(aten.bernoulli.p, (empty, 1 - probability))
             scaled = made.graph.call_function(aten.div.Tensor, (kept, 1 - probability))
             new = made.graph.call_function(aten.mul.Tensor, (tensor, scaled))
@@ -97,3 +100,17 @@ def _simplify_dropout(made: Any, node: Any) -> None:
             one.meta = dict(node.meta)
         node.replace_all_uses_with(new)
         made.graph.erase_node(node)
+
+
+def _size_node(made: Any, tensor: Any, dimension: int, size: Any) -> Any:
+    """A size of a tensor as a graph has it: one that is a symbol is an argument where there is such."""
+    torch: Any = import_module("torch")
+    if not isinstance(size, torch.SymInt):
+        return size
+    for node in made.graph.find_nodes(op="placeholder"):
+        value = node.meta["val"]
+        if isinstance(value, torch.SymInt) and value.node.expr == size.node.expr:
+            return node
+    found = made.graph.call_function(torch.ops.aten.sym_size.int, (tensor, dimension))
+    found.meta["val"] = size
+    return found

@@ -17,7 +17,7 @@ from tadc.frontend.diagnostics import UsageError
 from tadc.frontend.packages import imported
 from tadc.importing.imported_function import ImportedFunction, imported_function
 from tadc.importing.torch_graphs import decomposition_table, program_of_graph
-from tadc.passes.linalg.index_forms import IndexForm, SizeSymbol, number, of_atom
+from tadc.importing.torch_sizes import SizeNames
 from tadc.passes.linalg.linalg_programs import NamedValue, legal_names
 from tadc.passes.linalg.refusals import first_line, refuse, user_place
 from tadc.passes.linalg.source_places import SourcePlace, is_of_user
@@ -163,7 +163,7 @@ def function_of_exported(
     wishes = [_wish(spec_of, node) for node in placeholders]
     names = legal_names(wishes)
     user = [node.name for node in placeholders]
-    sizes = _SizeNames(exported)
+    sizes = SizeNames(names)
     given = [NamedValue(n, sizes.of(node.meta["val"])) for n, node in zip(names, placeholders, strict=True)]
     results = _result_names(wanted, name)
     program = program_of_graph(graph, given, results, name, place)
@@ -259,34 +259,3 @@ def _result_names(wanted: Sequence[tuple[Any, str, Any]], name: str) -> list[str
         wishes = [f"{name}_{i}" for i in range(len(own))]
     wishes += [f"{target.replace('.', '_')}_new" for _, kind, target in wanted if kind != "USER_OUTPUT"]
     return legal_names(wishes)
-
-
-class _SizeNames:
-    """Names for the sizes that `torch.export` leaves open."""
-
-    def __init__(self, exported: Any) -> None:
-        self.symbols: dict[str, SizeSymbol] = {}
-        self.free = iter("NMKLPQRSTUV")
-        self.exported = exported
-
-    def of(self, tensor: Any) -> dict[int, IndexForm]:
-        """By dimension the sizes of a tensor that are open."""
-        torch: Any = import_module("torch")
-
-        shape: list[Any] = list(tensor.shape)
-        return {i: self.form(s.node.expr) for i, s in enumerate(shape) if isinstance(s, torch.SymInt)}
-
-    def form(self, expression: Any) -> IndexForm:
-        """A size, which is affine in symbols."""
-        total = number(0)
-        for term, times in expression.as_coefficients_dict().items():
-            if term == 1:
-                total = total.plus(int(times))
-                continue
-            if not term.is_symbol:
-                refuse(f"a size of an argument, `{expression}`, is no sum of symbols", None)
-            symbol = self.symbols.get(str(term))
-            if symbol is None:
-                symbol = self.symbols[str(term)] = SizeSymbol(next(self.free))
-            total += of_atom(symbol).scaled(int(times))
-        return total

@@ -18,6 +18,7 @@ from tadc.importing.torch_equations import (
     sorted_operations,
 )
 from tadc.importing.torch_graphs import decomposition_table, program_of_graph
+from tadc.importing.torch_sizes import SizeNames, is_size
 from tadc.passes.linalg.linalg_programs import NamedValue, legal_names
 
 #: Operators of PyTorch take 64 tensors, and gradients have one more for each result.
@@ -48,6 +49,7 @@ class TorchPlan:
         self.plan = PartPlan(
             operations, self._results(), sort, TorchOperation.said, self._program, _MOST_INPUTS
         )
+        self.refused = self.plan.refused
         self.functions = [program.function for program in self.plan.programs.values()]
         self.left = [LeftOperation(o.name, r, o.place) for o, r in self.plan.sorting.left.items()]
 
@@ -122,7 +124,9 @@ class TorchPartProgram:
         self.part, self.names = part, names
         place = next((o.place for o in part.own if o.place is not None), None)
         made = _decomposed(part, graph)
-        given = [NamedValue(name) for name in names]
+        sizes = SizeNames(names)
+        tensors = [node.meta["val"] for node in part.inputs]
+        given = [NamedValue(name, sizes.of(t)) for name, t in zip(names, tensors, strict=True)]
         program = program_of_graph(made, given, results, "graph", place)
         self.function = imported_function(program)
 
@@ -145,11 +149,15 @@ def _decomposed(part: Part[TorchOperation], graph: Any) -> Any:
     torch: Any = import_module("torch")
     make_fx: Any = import_module("torch.fx.experimental.proxy_tensor").make_fx
     traceback: Any = import_module("torch.fx.traceback")
+    shapes: Any = import_module("torch.fx.experimental.symbolic_shapes")
     alone: Any = torch.fx.Graph()
-    env = {node: alone.placeholder(f"x{i}") for i, node in enumerate(part.inputs)}
+    # What sizes are is known of the tensors that a part reads.
+    sizes = list(dict.fromkeys(v for operation in part.equations for v in operation.inputs if is_size(v)))
+    env = {node: alone.placeholder(f"x{i}") for i, node in enumerate((*part.inputs, *sizes))}
     for operation in part.equations:
         for node in operation.nodes:
-            env[node] = alone.node_copy(node, env.__getitem__)
+            if not is_size(node):
+                env[node] = alone.node_copy(node, env.__getitem__)
     aten = torch.ops.aten
     results = [
         alone.call_function(aten._to_copy.default, (env[v],), {"dtype": torch.float32})
@@ -158,10 +166,19 @@ def _decomposed(part: Part[TorchOperation], graph: Any) -> Any:
         for v in part.outputs
     ]
     alone.output(tuple(results))
-    run = torch.fx.Interpreter(torch.fx.GraphModule(graph, alone)).run
+    interpreter = torch.fx.Interpreter(torch.fx.GraphModule(graph, alone))
+    symbols = [node.meta["val"] for node in sizes]
+
+    def run(*tensors: Any) -> Any:
+        return interpreter.run(*tensors, *symbols)
+
     fakes = [node.meta["val"] for node in part.inputs]
     with fakes[0].fake_mode, catch_warnings(), traceback.preserve_node_meta(), torch.no_grad():
         simplefilter("ignore")
         made = make_fx(run, decomposition_table=decomposition_table(), record_stack_traces=True)(*fakes)
+    for node in made.graph.find_nodes(op="call_function", target=torch.sym_max):
+        size, least = (getattr(v, "meta", {}).get("val", v) for v in node.args)
+        if shapes.statically_known_true(size >= least):
+            node.replace_all_uses_with(node.args[0])
     made.graph.eliminate_dead_code()
     return made.graph

@@ -16,6 +16,7 @@ from tests.importing.test_functions import CLOSE, apart
 torch = pytest.importorskip("torch")
 
 import tadc.torch  # noqa: E402
+from tadc.torch.operators import _made  # noqa: E402
 
 nn, F = torch.nn, torch.nn.functional
 
@@ -99,6 +100,9 @@ def _run(f: Any, called: Any, given: tuple[Any, ...]) -> tuple[list[Any], list[A
     """Results, gradients of inputs and parameters, buffers."""
     torch.manual_seed(1)
     args = [x.clone().requires_grad_(x.is_floating_point()) for x in given]
+    for x in args:
+        if x.dim() > 1:
+            torch._dynamo.mark_dynamic(x, 0)
     results = called(*args)
     results = list(results) if isinstance(results, tuple) else [results]
     loss = sum(torch.sin(r).sum() for r in results if r.is_floating_point())
@@ -109,21 +113,58 @@ def _run(f: Any, called: Any, given: tuple[Any, ...]) -> tuple[list[Any], list[A
     return [r.detach() for r in results], plain, list(f.buffers()) if is_module else []
 
 
-def check(name: str) -> None:
-    f, given = CASES[name]
+def check(f: Any, given: tuple[Any, ...]) -> list[int]:
+    """Compare with PyTorch at three sizes of a batch; how many operators there are after each."""
     f = f.double() if isinstance(f, nn.Module) else f
     other = copy.deepcopy(f)
-    wanted = _run(f, f, given)
-    found = _run(other, torch.compile(other, backend=tadc.torch.backend), given)
-    for left, right in zip(wanted, found, strict=True):
-        for one, two in zip(left, right, strict=True):
-            assert apart(two.detach().numpy(), one.detach().numpy()) < CLOSE
+    compiled = torch.compile(other, backend="tadc")
+    counts: list[int] = []
+    for times in (1, 2, 3):
+        args = tuple(torch.cat([x] * times) if x.dim() > 1 else x for x in given)
+        for left, right in zip(_run(f, f, args), _run(other, compiled, args), strict=True):
+            for one, two in zip(left, right, strict=True):
+                assert apart(two.detach().numpy(), one.detach().numpy()) < CLOSE
+        counts.append(len(_made))
+    return counts
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_parts_of_graphs(name: str) -> None:
-    check(name)
+    counts = check(*CASES[name])
+    # In `nn.MultiheadAttention` the batch is the second of two dimensions that become one.
+    assert name == "tokens" or len(set(counts)) == 1
+
+
+def test_one_program_serves_all_sizes() -> None:
+    before = len(_made)
+    counts = check(nn.Sequential(nn.Linear(4, 3), nn.Tanh()), (random(2, 4),))
+    assert counts == [before + 2] * 3
+    assert not tadc.torch.left_operations()
+
+
+@pytest.mark.sweep
+def test_sizes_that_no_program_has_are_numbers() -> None:
+    def f(x: Any) -> Any:
+        return torch.sin(x.permute(1, 0).reshape(-1)).cumsum(0) * 2
+
+    assert len(set(check(f, (random(2, 3),)))) == 3
+    assert not tadc.torch.left_operations()
+
+
+@pytest.mark.sweep
+def test_floats_beside_sizes() -> None:
+    """With `dynamic=True`, Dynamo hands over floats of modules as tensors."""
+    norm = nn.Sequential(nn.BatchNorm1d(3), nn.Tanh()).double()
+    other = copy.deepcopy(norm)
+    compiled = torch.compile(other, backend="tadc", dynamic=True)
+    before = len(_made)
+    for size in (4, 3, 5):
+        for one, two in zip(
+            _run(norm, norm, (random(size, 3),)), _run(other, compiled, (random(size, 3),)), strict=True
+        ):
+            assert all(torch.allclose(a, b, atol=1e-14) for a, b in zip(one, two, strict=True))
+    assert len(_made) == before + 2
 
 
 def test_what_is_left_is_told_with_its_line() -> None:
