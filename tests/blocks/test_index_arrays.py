@@ -138,7 +138,7 @@ def function_of(name: str) -> tadc.Function:
     return tadc.vjp(f, wrt=[by[index] for index in blocks]) if is_gradient else f
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_are_the_whole(name: str) -> None:
     """By f.block, and by Dask, whose arrays have other chunks."""

@@ -167,7 +167,7 @@ def _sizes(f: tadc.Function) -> set[str]:
     return set(inspect.signature(f).parameters)
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(24)
 @pytest.mark.parametrize("body", BODIES, ids=[str(n) for n in range(len(BODIES))])
 def test_numpy_and_jax(body: Callable[..., Any]) -> None:
     _check(body)
@@ -199,6 +199,7 @@ def test_functions_of_jax_outside_of_kernels_say_what_to_write() -> None:
     assert str(jnp.float32(2) * x) == str(2.0 * x)
 
 
+@pytest.mark.sweep
 def test_a_layer_as_jax_has_it() -> None:
     @tadc.kernel
     def g(x: tadc.f64[N, K], w: tadc.f64[K, M]):

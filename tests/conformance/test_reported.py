@@ -491,7 +491,7 @@ REPORTS = [
 ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name)
 def test_reported(report: Report) -> None:
     """At the point of the report."""

@@ -65,7 +65,7 @@ def sizes_of(function: tadc.Function) -> dict[str, int]:
     return {name: many.get(name, FEW) for name in function.program.sizes}
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(42)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_two_orders(name: str) -> None:
     function = tadc.function(PROGRAMS[name])

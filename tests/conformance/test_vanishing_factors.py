@@ -96,7 +96,7 @@ def derivative(f: tadc.Function, given: dict[str, Any], modes: Sequence[str]) ->
     return found if len(f.outputs) == 1 else getattr(found, output)
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(36)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_third_order(formula: str) -> None:
     """By reverse mode, and by a random mix of modes."""
@@ -179,7 +179,7 @@ def test_random_formula(seed: int) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10, err_msg=f"{formula}: {modes}")
 
 
-@pytest.mark.one_in(48)
+@pytest.mark.one_in(96)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_formula_of_a_norm(seed: int) -> None:
     """The gradient is 0 where a vector is, and the Hessian that of the even part of the formula, f''(0) * I.
@@ -319,6 +319,7 @@ def test_what_a_quotient_gets_from_outside() -> None:
     np.testing.assert_array_equal(f(a=np.zeros(2), m=np.zeros(2), df=np.ones(2)), 0.0)
 
 
+@pytest.mark.sweep
 def test_a_long_formula_is_never_0_in_silence() -> None:
     """Of long formulas there is no series, but they are no 0 where their factors are not told apart."""
     text = " + ".join(f"x**{k}/(1 + x/{k}.5)" for k in range(2, 200))
@@ -328,6 +329,7 @@ def test_a_long_formula_is_never_0_in_silence() -> None:
     assert np.isnan(found) or found == 1.0
 
 
+@pytest.mark.sweep
 def test_choices_in_series_stay_one_choice() -> None:
     """Coefficients that are one choice by values each are no sums of products of choices: these explode."""
     f = tadc.function("x: f64; y: f64; f = tanh(select(y > 0.1, x, (sqrt(x*x) + x)**2))")
@@ -336,7 +338,7 @@ def test_choices_in_series_stay_one_choice() -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
-@pytest.mark.one_in(50)
+@pytest.mark.one_in(100)
 @pytest.mark.parametrize("seed", range(400))
 def test_random_formula_against_limits(seed: int) -> None:
     """To third order, by any mix of modes: the limit, or NaN with a warning where there is one."""
@@ -371,14 +373,14 @@ UNTOLD = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("text", "curvature"), HESSIANS)
 def test_hessian_where_a_norm_is_0(text: str, curvature: float) -> None:
     f = tadc.function(f"x: f64[2]; {'p: f64; ' * ('p' in text)}{text}")
     check_norm(f, text, curvature, ["vjp", "jvp"], **({"p": 2.0} if "p" in f.inputs else {}))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("modes", [("vjp", "vjp"), ("jvp", "jvp")])
 @pytest.mark.parametrize(("text", "curvature"), UNTOLD)
 def test_a_hessian_that_is_not_told(text: str, curvature: float, modes: Sequence[str]) -> None:
@@ -431,7 +433,7 @@ SPLIT = {
 }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("step", [tadc.vjp, tadc.jvp, tadc.grad])
 @pytest.mark.parametrize("formula", SPLIT)
 def test_the_parts_of_a_choice_count_once(formula: str, step: Callable[..., tadc.Function]) -> None:
@@ -457,6 +459,7 @@ def test_powers_by_an_index_of_what_is_0(modes: Sequence[str]) -> None:
 BESIDE = {"sqrt(w)**2*(k + 1)": 18.0, "tanh(sqrt(w)*(k + 1))**2": 158 / 3}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("formula", BESIDE)
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 def test_a_root_beside_a_power_of_which_nothing_is_known(formula: str) -> None:

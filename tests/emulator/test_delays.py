@@ -132,6 +132,7 @@ def test_streams_that_lag_behind(
     scene(monkeypatch, seed)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("scene", "kind", "name"),
     [

@@ -64,6 +64,7 @@ def check_of_jax(name: str) -> None:
     assert max(map(apart, gradients(f, f.arguments(*given), cotangents).values(), wanted)) < CLOSE
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", EACH_TIME)
 def test_functions_of_jax(name: str) -> None:
     check_of_jax(name)

@@ -167,6 +167,7 @@ def test_floats_beside_sizes() -> None:
     assert len(_made) == before + 2
 
 
+@pytest.mark.sweep
 def test_what_is_left_is_told_with_its_line() -> None:
     def f(x: Any) -> Any:
         y = torch.sin(x) * 2

@@ -49,7 +49,7 @@ def test_products(name: str) -> None:
     compare(inverse, arguments, dense_by_jax(flow.case, f, arguments))
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", FLOWS)
 def test_functions_have_text(name: str) -> None:
     """What is printed is a program with the results of a call, of as many inputs."""
@@ -73,7 +73,7 @@ def test_functions_have_text(name: str) -> None:
         np.testing.assert_allclose(flat(product(*given)), flat(grouped), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", FLOWS)
 def test_gradient_of_log_determinant(name: str) -> None:
     flow = FLOWS[name]

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.as_shipped
 MAIN = Path(__file__).with_name("conv.c")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", [pytest.param("obj", marks=pytest.mark.sweep), "lib", "so"])
 def test_value_and_gradients(form: str, tmp_path: Path) -> None:
     cc = compiler("cc")

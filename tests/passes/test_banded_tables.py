@@ -78,7 +78,7 @@ def slopes(*sizes: int) -> list[np.ndarray]:
     return list(map(np.asarray, jax.grad(warped, (0, 1, 2))(*map(jnp.asarray, inputs(*sizes)), 3)))
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_gradients(name: str) -> None:
     x, y, g = inputs(11, 9)
@@ -122,7 +122,7 @@ TEXT = {1: 70, 2: 360}
 """The most lines of the derivative: up to 1,000 when each neighbour of a cell had a divisor of its own."""
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", SPELLINGS)
 @pytest.mark.parametrize("order", LINES)
 def test_code_is_bounded(name: str, order: int) -> None:
@@ -149,6 +149,7 @@ let scan{i + j} r[i: N, j: M] = if {i = 0} then (s[0, j]) else (if {j = 0} then 
 f = sum{i, j} (r[i, j])"""
 
 
+@pytest.mark.sweep
 def test_a_step_that_needs_several_values() -> None:
     """A tensor for each, which a second derivative finds again."""
     f = tadc.vjp(tadc.function(SOFT))

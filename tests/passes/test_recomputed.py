@@ -67,7 +67,7 @@ CASES: dict[str, tuple[str, Callable[[jax.Array, jax.Array], jax.Array]]] = {
 }
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("name", CASES)
 def test_pairs(name: str, known: bool) -> None:

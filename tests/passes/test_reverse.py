@@ -52,6 +52,7 @@ def product(n, factor="sin(x{k}[i])"):
     return tadc.function(f"{arguments}\nf = sum{{i}} ({'*'.join(factor.format(k=k) for k in range(n))})")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("modes", [[tadc.vjp] * 2, [tadc.vjp] * 3, [tadc.jvp, tadc.vjp, tadc.vjp]])
 def test_derivatives_of_products_cost_linear(modes):
     """All factors but one, and but two, are shared by the gradients that have them."""

@@ -84,6 +84,7 @@ scan{t} h[t: T, n: N, i: H] = if {t = 0} then (x[0, n, i]) else (
     h[t - 1, n, i]*sum{j} (u[i, j]*h[t - 1, n, j]) + tanh(x[t, n, i] + sum{j} (v[j, i]*h[t - 1, n, j])))"""
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sizes", [None, {"T": 9, "N": 3, "H": 33}])
 def test_steps_read_copies_of_what_none_of_them_changes(sizes: dict[str, int] | None) -> None:
     f = tadc.function(STEPS, sizes=sizes)

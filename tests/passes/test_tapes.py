@@ -360,6 +360,7 @@ def test_all_states_that_are_cheaper_to_keep(name: str, sizes: dict[str, int]) -
         assert "saved" not in str(tadc.statistics(f))
 
 
+@pytest.mark.sweep
 def test_gradients_of_heat_by_default() -> None:
     """Those of JAX with 1,000 steps of 20,000 elements, which take 160 MB, in a tenth of that."""
     sizes = {"N": 20_000, "T": 1000}

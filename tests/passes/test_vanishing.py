@@ -138,6 +138,7 @@ def test_fewer_operations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found < before) == CASES[name][2]
 
 
+@pytest.mark.sweep
 def test_a_minimum_that_steps_subtract() -> None:
     """Its cotangent, a difference of fractions under conditions, is in no derivative that is printed."""
     f = tadc.function("""x: f64[N]

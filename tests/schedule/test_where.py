@@ -178,7 +178,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("function", "steps", "target"),
     [(function, steps, target) for function, each in RIGHT.items() for steps in each for target in RUN

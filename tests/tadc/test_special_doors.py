@@ -108,7 +108,7 @@ DOORS = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("type", ERRORS)
 @pytest.mark.parametrize("door", DOORS)
 def test_values_and_gradients(door: str, type: str, tmp_path: Path) -> None:
