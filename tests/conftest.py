@@ -44,16 +44,22 @@ _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" el
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave all but every n-th of the parameters of a test that is marked `one_in(n)` to the sweep.
 
-    Where they are many, most of those after the first are left to slow runs.
+    Where they are many, most of those after the first are left to slow runs; so are all but every n-th of
+    those in the sweep where a test is marked `sweep_one_in(n)`.
     """
     seen: Counter[str] = Counter()
+    swept: Counter[str] = Counter()
     for item in items:
-        mark = item.get_closest_marker("one_in")
+        mark, test = item.get_closest_marker("one_in"), item.nodeid.partition("[")[0]
         if mark and not item.get_closest_marker("slow"):
-            test = item.nodeid.partition("[")[0]
             if seen[test] % mark.args[0]:
                 item.add_marker("slow" if seen[test] > MANY and seen[test] % KEPT else "sweep")
             seen[test] += 1
+        fewer = item.get_closest_marker("sweep_one_in")
+        if fewer and item.get_closest_marker("sweep") and not item.get_closest_marker("slow"):
+            if swept[test] % fewer.args[0]:
+                item.add_marker("slow")
+            swept[test] += 1
 
 
 @pytest.fixture(autouse=True)
