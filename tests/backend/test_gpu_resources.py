@@ -50,6 +50,7 @@ SPILLING_ON = {(70, "gravity"), (70, "springs"), (80, "batch-norm"), (120, "loca
 
 
 @pytest.mark.one_in(24)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("workload", [*WORKLOADS, *EVERYDAY], ids=lambda w: w.name)
 @pytest.mark.parametrize("sm", slow_but_one_in(4, [80, 70, 90, 120]))
 def test_no_workload_spills(workload, sm):

@@ -33,6 +33,7 @@ def test_what_is_drawn_agrees_with_its_peers(name: str, place: int) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("place", range(3, EACH))
 @pytest.mark.parametrize("name", CLASSES)
 def test_more_that_is_drawn_agrees_with_its_peers(name: str, place: int) -> None:

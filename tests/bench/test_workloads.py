@@ -131,6 +131,7 @@ def test_uncertainties_agree(name: str) -> None:
 
 
 @pytest.mark.one_in(18)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", [w.name for w in EVERYDAY])
 def test_everyday_programs_agree(name: str) -> None:
     pytest.importorskip("jax")
@@ -140,6 +141,7 @@ def test_everyday_programs_agree(name: str) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", [w.name for w in SPARSE])
 def test_programs_with_index_arrays_agree(name: str) -> None:
@@ -151,6 +153,7 @@ def test_programs_with_index_arrays_agree(name: str) -> None:
 
 
 @pytest.mark.one_in(24)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", [w.name for w in (*WORKLOADS, *EVERYDAY)])
 @pytest.mark.parametrize(("processor", "dtype"), [("x86-64-v4", "f32"), ("x86-64-v2", "f64")])
 def test_large_sizes_have_a_plan_on_every_processor(name: str, processor: str, dtype: str) -> None:

@@ -158,6 +158,7 @@ def several(results: Any) -> list[Array]:
 
 
 @pytest.mark.one_in(14)
+@pytest.mark.sweep_one_in(8)
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_are_the_whole(name: str) -> None:
     """To the bit, but for sums of parts and what is made of these."""
@@ -175,6 +176,7 @@ def test_blocks_are_the_whole(name: str) -> None:
 
 
 @pytest.mark.one_in(9)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_no_box_has_a_side_too_many(name: str) -> None:
     """A NaN in the first or last plane of a box reaches a result of the block."""

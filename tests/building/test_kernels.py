@@ -76,6 +76,7 @@ def _bilateral(image, s, r):
 
 
 @pytest.mark.one_in(3)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize(
     ("f", "reference", "arrays"),
     [

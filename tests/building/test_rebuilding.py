@@ -59,6 +59,7 @@ def test_the_programs_of_the_documentation(name: str) -> None:
 
 
 @pytest.mark.one_in(20)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("first", range(0, 400, 20))
 def test_random_programs(first: int) -> None:
     for seed in range(first, first + 20):

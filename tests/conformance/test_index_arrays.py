@@ -140,6 +140,7 @@ def directions(values: Mapping[str, Any], front: tuple[int, ...] = ()) -> Arrays
 
 
 @pytest.mark.one_in(8)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_tangents_and_cotangents(name: str) -> None:
     case, f, wrt = CASES[name], CASES[name].function, list(CASES[name].values)
@@ -159,6 +160,7 @@ def test_tangents_and_cotangents(name: str) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(8)
 @pytest.mark.parametrize("name", CASES)
 def test_jacobians_and_hessians(name: str) -> None:
     case, f, wrt = CASES[name], CASES[name].function, list(CASES[name].values)
@@ -177,6 +179,7 @@ def test_jacobians_and_hessians(name: str) -> None:
 
 
 @pytest.mark.one_in(8)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_batches_of_index_arrays(name: str) -> None:
     """Of all inputs; the gradient of a batch, and a batch of gradients."""

@@ -369,6 +369,7 @@ def _(x: Array, w: Array) -> Array:
 
 
 @pytest.mark.one_in(24)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_index_maps(row: Case) -> None:
     """Value and gradients at every order of the row."""

@@ -82,6 +82,7 @@ def test_stable_values_with_an_unstable_inverse() -> None:
 
 
 @pytest.mark.one_in(4)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("size", SIZES)
 def test_leapfrog_on_a_ring(size: int) -> None:
     random = np.random.default_rng(1)
@@ -124,6 +125,7 @@ def recurrence_jacobian(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.one_in(3)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("size", [2, 3, 300])
 def test_recurrence_of_scalars(size: int) -> None:
     x = np.random.default_rng(4).standard_normal(size)

@@ -140,6 +140,7 @@ LAYERS: dict[str, tuple[str, Any, tuple[tuple[int, ...], ...]]] = {
 
 
 @pytest.mark.one_in(4)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers(name: str) -> None:
     """Dense Jacobians by all arguments, of an energy the Hessian, for any sizes and for these."""

@@ -88,6 +88,7 @@ def _(u: Array) -> Array:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_large_sizes(row: Case) -> None:
     """Value and gradients at every order of the row."""

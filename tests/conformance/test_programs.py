@@ -307,6 +307,7 @@ def _(x: Array) -> Array:
 
 
 @pytest.mark.one_in(18)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_programs(row: Case) -> None:
     """Value and gradients at every order of the row."""

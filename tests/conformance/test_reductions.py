@@ -165,6 +165,7 @@ def _(x: Array) -> Array:
 
 
 @pytest.mark.one_in(32)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_reductions(row: Case) -> None:
     """Value and gradients at every order of the row."""

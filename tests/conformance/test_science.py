@@ -177,6 +177,7 @@ def _(S: Array, g: Array) -> Array:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(5)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_science(row: Case) -> None:
     """Value and gradients at every order of the row."""

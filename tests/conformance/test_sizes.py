@@ -267,6 +267,7 @@ ORDERS = [(c, min(c.order, 2)) for c in CASES.found] + [
 
 
 @pytest.mark.one_in(28)
+@pytest.mark.sweep_one_in(8)
 @pytest.mark.parametrize(("case", "order"), ORDERS, ids=lambda value: getattr(value, "name", None))
 def test_one_program_for_all_sizes(case: SizedCase, order: int) -> None:
     """Value and derivatives, and what they print read back, at every value of the sizes."""

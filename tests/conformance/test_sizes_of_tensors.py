@@ -66,6 +66,7 @@ def sizes_of(function: tadc.Function) -> dict[str, int]:
 
 
 @pytest.mark.one_in(42)
+@pytest.mark.sweep_one_in(8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_two_orders(name: str) -> None:
     function = tadc.function(PROGRAMS[name])

@@ -166,6 +166,7 @@ def check(made: Any, dense: Any, args: tuple[Any, ...], expected: Any) -> None:
 
 
 @pytest.mark.one_in(8)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", HESSIANS)
 def test_hessians(name: str) -> None:
     text, by, args, place, reference = HESSIANS[name]
@@ -326,6 +327,7 @@ PAIRS: dict[str, Case] = {
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", PAIRS)
 def test_hessians_by_pairs(name: str) -> None:
     text, by, args, place, reference = PAIRS[name]

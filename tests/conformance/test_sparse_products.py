@@ -140,6 +140,7 @@ def test_gradients(name: str) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(9)
 @pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_of_gradients(name: str, order: int) -> None:
@@ -187,6 +188,7 @@ def test_no_tensor_in_between_is_dense(text: str, sizes: dict[str, int] | None) 
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", LARGE)
 def test_nothing_has_the_size_of_all_elements(name: str) -> None:
     f, values = large(name)

@@ -53,6 +53,7 @@ ABOVE: dict[str, tuple[float, float]] = {
 
 @pytest.mark.as_shipped
 @pytest.mark.one_in(12)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)
 def test_spellings_cost_the_same(kernel: Kernel) -> None:
     found = [tadc.statistics(tadc.function(text), sizes=kernel.at()) for text in kernel.programs]
@@ -65,6 +66,7 @@ def test_spellings_cost_the_same(kernel: Kernel) -> None:
 
 
 @pytest.mark.one_in(60)
+@pytest.mark.sweep_one_in(9)
 @pytest.mark.filterwarnings("ignore:warning.TAD0412")
 @pytest.mark.parametrize("spelling", range(3))
 @pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)

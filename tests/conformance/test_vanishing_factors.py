@@ -97,6 +97,7 @@ def derivative(f: tadc.Function, given: dict[str, Any], modes: Sequence[str]) ->
 
 
 @pytest.mark.one_in(36)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_third_order(formula: str) -> None:
     """By reverse mode, and by a random mix of modes."""
@@ -159,6 +160,7 @@ ROOT = "ROOT"
 
 
 @pytest.mark.one_in(50)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", range(100))
 def test_random_formula(seed: int) -> None:
     """A derivative is right, or infinite where that is right, or NaN with a warning; never another number."""
@@ -180,6 +182,7 @@ def test_random_formula(seed: int) -> None:
 
 
 @pytest.mark.one_in(96)
+@pytest.mark.sweep_one_in(11)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_formula_of_a_norm(seed: int) -> None:
     """The gradient is 0 where a vector is, and the Hessian that of the even part of the formula, f''(0) * I.
@@ -219,6 +222,7 @@ OF_A_NORM = [
 
 
 @pytest.mark.one_in(6)
+@pytest.mark.sweep_one_in(7)
 @pytest.mark.parametrize("formula", OF_A_NORM)
 def test_formula_of_a_norm(formula: str) -> None:
     """With c in the formula, and as an argument."""

@@ -32,6 +32,7 @@ ctypes.string_at(fenced.address, 4001)
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("source", ["hand", "lookups"])
 @pytest.mark.parametrize(("machine", "dtype"), [("avx512", "f32"), ("avx2", "f64")])

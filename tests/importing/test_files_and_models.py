@@ -98,6 +98,7 @@ def test_a_program_of_torch_export(tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(6)
 @pytest.mark.parametrize("name", jax_models.models())
 def test_models_of_jax(name: str) -> None:
     with jax.enable_x64(True):

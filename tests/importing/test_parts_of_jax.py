@@ -151,6 +151,7 @@ def test_parts(name: str) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in EACH_TIME])
 def test_all_parts(name: str) -> None:
     made = check(name)

@@ -129,6 +129,7 @@ def test_sizes_of_jax(name: str) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(7)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in EACH_TIME])
 def test_all_sizes_of_jax(name: str) -> None:
     check(name)

@@ -58,6 +58,7 @@ def test_functions_of_pytorch(name: str) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(13)
 @pytest.mark.parametrize("name", [name for name in torch_cases.CASES if name not in EACH_TIME])
 def test_all_functions_of_pytorch(name: str) -> None:
     check(*torch_cases.CASES[name])
@@ -72,6 +73,7 @@ def test_what_the_language_has_not_is_refused_by_name(name: str) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(8)
 @pytest.mark.parametrize("name", torch_models.models())
 def test_models_of_pytorch(name: str) -> None:
     torch.manual_seed(0)

@@ -40,6 +40,7 @@ def jacobian(flow: Flow, f: tadc.Function) -> Any:
 
 
 @pytest.mark.one_in(8)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", FLOWS)
 def test_products(name: str) -> None:
     flow = FLOWS[name]
@@ -50,6 +51,7 @@ def test_products(name: str) -> None:
 
 
 @pytest.mark.one_in(16)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", FLOWS)
 def test_functions_have_text(name: str) -> None:
     """What is printed is a program with the results of a call, of as many inputs."""
@@ -74,6 +76,7 @@ def test_functions_have_text(name: str) -> None:
 
 
 @pytest.mark.one_in(16)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", FLOWS)
 def test_gradient_of_log_determinant(name: str) -> None:
     flow = FLOWS[name]
@@ -86,6 +89,7 @@ def test_gradient_of_log_determinant(name: str) -> None:
 
 
 @pytest.mark.one_in(12)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", FLOWS)
 def test_derivatives_of_products(name: str) -> None:
     """Of J^-1 v and J^-T w by all that they take, against JAX's solution."""
@@ -202,6 +206,7 @@ def test_training() -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(10)
 @pytest.mark.one_in(32)
 @pytest.mark.parametrize("seed", range(32))
 def test_random_flows(seed: int) -> None:

@@ -69,6 +69,7 @@ def random_program(seed: int):
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, range(12)))
 def test_random_programs(seed: int) -> None:
     text, function = random_program(seed)

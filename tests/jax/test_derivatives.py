@@ -87,6 +87,7 @@ TRANSFORMATIONS: dict[str, Callable[[Any, Args], Any]] = {
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
 @pytest.mark.one_in(9)
+@pytest.mark.sweep_one_in(2)
 def test_transformation(name: str, args: Args) -> None:
     made = TRANSFORMATIONS[name]
     found, expected = jax.tree.leaves(made(F.jax, args)), jax.tree.leaves(made(plain, args))

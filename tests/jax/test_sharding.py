@@ -23,6 +23,7 @@ def environment(devices: int) -> dict[str, str]:
 
 
 @pytest.mark.one_in(15)
+@pytest.mark.sweep_one_in(10)
 @pytest.mark.parametrize(
     "group", [g if g == "undivided" else pytest.param(g, marks=needs_shardy) for g in GROUPS]
 )

@@ -99,6 +99,7 @@ def check(f: tadc.Function, sizes: Mapping[str, int], rtol: float = 1e-12) -> No
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("source", "sizes"),

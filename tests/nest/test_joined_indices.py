@@ -173,6 +173,7 @@ class _Program:
 
 
 @pytest.mark.one_in(60)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("seed", range(80))
 def test_values_and_gradients(seed: int) -> None:
     """Against NumPy, and gradients against JAX, in f64; the same bits with one thread and two."""

@@ -79,6 +79,7 @@ def slopes(*sizes: int) -> list[np.ndarray]:
 
 
 @pytest.mark.one_in(10)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_gradients(name: str) -> None:
     x, y, g = inputs(11, 9)
@@ -104,6 +105,7 @@ def slopes_of_slopes() -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(7)
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_gradients_of_gradients(name: str) -> None:
     named, expected = slopes_of_slopes()
@@ -123,6 +125,7 @@ TEXT = {1: 70, 2: 360}
 
 
 @pytest.mark.one_in(12)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", SPELLINGS)
 @pytest.mark.parametrize("order", LINES)
 def test_code_is_bounded(name: str, order: int) -> None:
@@ -134,6 +137,7 @@ def test_code_is_bounded(name: str, order: int) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_jacobians(name: str) -> None:
     x, y, g = inputs(7, 6)

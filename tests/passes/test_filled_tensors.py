@@ -124,6 +124,7 @@ y[i] = sum{j} (d[i, j]*x[j])"""
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(5)
 @pytest.mark.one_in(12)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_bands(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,7 @@ def without_each(schedule: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.one_in(4)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("target", FORMS)
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.sweep) for name in OTHERS)])
 def test_each_step_changes_the_loops(name: str, target: str) -> None:
