@@ -53,6 +53,9 @@ def grammar() -> _Rule:
 #: `[at e`, then brackets of each kind.
 _BRACKETS = ((rf"(\[)\s*({AT})\b(?=\s*[\w(])", r"\]"), (r"(\[)", r"\]"), (r"(\()", r"\)"), (r"(\{)", r"\}"))
 
+#: Where a word may begin: behind the `_` of a lower bound too.
+_START = r"(?:\b|(?<=\}_)|(?<=\}\s_))"
+
 
 def _include(name: str) -> _Rule:
     return {"include": f"#{name}"}
@@ -109,16 +112,16 @@ def _words() -> list[_Rule]:
         _match(r"(#.*)", "comment"),
         # Behind the braces of a reduction a lower bound begins.
         _match(r"(?<=\})\s*(_)", "operator"),
-        _match(rf"\b({SCAN})\b(?=\s*\{{)", "keyword"),
+        _match(rf"{_START}({SCAN})\b(?=\s*\{{)", "keyword"),
         *(
-            _match(rf"\b({'|'.join(w for w in classes if classes[w] == kind)})\b", kind)
+            _match(rf"{_START}({'|'.join(w for w in classes if classes[w] == kind)})\b", kind)
             for kind in dict.fromkeys(classes.values())
         ),
-        _match(rf"\b({'|'.join(SPELLED_REDUCTIONS)})\b(?=\s*\{{)", "function"),
-        _match(rf"\b({'|'.join(reserved)})\b", "function"),
-        _match(rf"\b({'|'.join(others)})\b(?=\s*\()", "function"),
-        _match(rf"\b({'|'.join(COMPUTED)})\b", "type"),
-        _match(r"\b([A-Za-z_]\w*)", "name"),
+        _match(rf"{_START}({'|'.join(SPELLED_REDUCTIONS)})\b(?=\s*\{{)", "function"),
+        _match(rf"{_START}({'|'.join(reserved)})\b", "function"),
+        _match(rf"{_START}({'|'.join(others)})\b(?=\s*\()", "function"),
+        _match(rf"{_START}({'|'.join(COMPUTED)})\b", "type"),
+        _match(rf"{_START}([A-Za-z_]\w*)", "name"),
         _match(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", "number"),
         _match(r"(\*\*|//|<=|>=|!=|[-+*/%^=<>])", "operator"),
         _match(r"([,;:])", "punctuation"),

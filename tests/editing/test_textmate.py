@@ -81,7 +81,11 @@ def test_the_grammar_is_made_of_the_tables() -> None:
 
 
 def test_words_of_programs_have_the_same_classes() -> None:
-    assert same([*files()[::8], *drawn(2)]) > 20
+    bounds = [
+        "x: f64[9]; f[i: 4] = sum{k}_i^(i + 4) (x[k])",
+        "x: f64[9]; f[i: 4] = sum{k} _max(i, 2)^8 (x[k])",
+    ]
+    assert same([*files()[::8], *drawn(2), *bounds]) > 22
 
 
 @pytest.mark.sweep
