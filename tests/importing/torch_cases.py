@@ -162,7 +162,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "cdist": (torch.cdist, (a(4, 3), a(5, 3))),
     "place of the largest": (lambda x: x * F.one_hot(x.argmax(1), 3) + x.argmin(), (a(4, 3),)),
-    "affine grid": (lambda t: F.affine_grid(t, (1, 1, 3, 3), align_corners=False), (a(1, 2, 3),)),
+    "affine grid": (lambda t: F.affine_grid(t, [1, 1, 3, 3], align_corners=False), (a(1, 2, 3),)),
     "number minus an array": (lambda x: 0.1 - x, (a(4),)),
     "columns": (lambda x: F.fold(F.unfold(x, 2, padding=1), (4, 4), 2, padding=1), (a(1, 2, 4, 4),)),
     "other poolings": (
