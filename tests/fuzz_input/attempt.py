@@ -14,7 +14,7 @@ from types import FrameType
 from tadc.cli import main
 
 #: No input of a few kilobytes may take longer.
-SECONDS = 10
+SECONDS = 30
 
 #: What a printed derivative may exceed when it is read again, and what no derivative can be taken of.
 _LIMITS = {"TAD0107", "TAD0112", "TAD0314", "TAD0113"}
