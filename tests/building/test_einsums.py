@@ -51,6 +51,7 @@ def test_specs_that_people_write(spec: str) -> None:
 
 
 @pytest.mark.one_in(16)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_specs(seed: int) -> None:
     _check(_spec(seed))

@@ -168,6 +168,7 @@ def _sizes(f: tadc.Function) -> set[str]:
 
 
 @pytest.mark.one_in(24)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("body", BODIES, ids=[str(n) for n in range(len(BODIES))])
 def test_numpy_and_jax(body: Callable[..., Any]) -> None:
     _check(body)

@@ -62,6 +62,7 @@ def with_gradients(f: tadc.Function, inputs: Arrays, seed: int) -> tuple[tadc.Fu
 
 
 @pytest.mark.one_in(20)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", slow_but_one_in(4, CASES))
 def test_programs(name: str) -> None:
     case = CASES[name]
@@ -73,6 +74,7 @@ def test_programs(name: str) -> None:
 
 
 @pytest.mark.one_in(14)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", range(28))
 def test_random_programs(seed: int) -> None:
     program = generate.generate(seed, small=True)
@@ -104,6 +106,7 @@ def test_random_recurrences(seed: int) -> None:
 
 
 @pytest.mark.one_in(10)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_sizes(seed: int) -> None:
     """Sizes stay symbols beside the batch's; those that have no meaning are refused alike."""

@@ -94,6 +94,7 @@ def test_leapfrog_on_a_ring(size: int) -> None:
 
 
 @pytest.mark.one_in(4)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("size", SIZES)
 def test_affine_coupling_flow(size: int) -> None:
     half, random = size // 2, np.random.default_rng(2)

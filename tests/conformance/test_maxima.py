@@ -65,6 +65,7 @@ PROGRAMS = {
 
 
 @pytest.mark.one_in(8)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("fast", [False, True], ids=["", "fast-math"])
 @pytest.mark.parametrize("type", ["f64", "f32"])
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -109,6 +110,7 @@ SLOW = ["vjp vjp jvp", "vjp jvp jvp", "jvp vjp vjp", "jvp jvp vjp"]
 
 
 @pytest.mark.one_in(4)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("modes", [*ALL, *(pytest.param(m, marks=pytest.mark.slow) for m in SLOW)])
 def test_elements_that_tie_share_all_derivatives(modes: str) -> None:
     """A maximum has the mean of the derivatives of the elements that tie, at any order, by any modes."""

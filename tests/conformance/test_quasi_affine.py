@@ -370,6 +370,7 @@ def _(x: Array) -> Array:
 
 
 @pytest.mark.one_in(24)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_quasi_affine(row: Case) -> None:
     """Value and gradients at every order of the row."""

@@ -187,6 +187,7 @@ def flat(arrays: dict[str, Any], order: Any) -> NDArray[np.float64]:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_arrays_against_jacobians(name: str) -> None:
     """Variances and the whole covariance are J diag(u**2) J^T."""

@@ -343,6 +343,7 @@ def test_choices_in_series_stay_one_choice() -> None:
 
 
 @pytest.mark.one_in(100)
+@pytest.mark.sweep_one_in(30)
 @pytest.mark.parametrize("seed", range(400))
 def test_random_formula_against_limits(seed: int) -> None:
     """To third order, by any mix of modes: the limit, or NaN with a warning where there is one."""
@@ -438,6 +439,7 @@ SPLIT = {
 
 
 @pytest.mark.one_in(4)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("step", [tadc.vjp, tadc.jvp, tadc.grad])
 @pytest.mark.parametrize("formula", SPLIT)
 def test_the_parts_of_a_choice_count_once(formula: str, step: Callable[..., tadc.Function]) -> None:

@@ -119,6 +119,7 @@ def test_what_is_said_of_index_arrays_comes_back() -> None:
 
 
 @pytest.mark.one_in(3)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("first", [0, 20, 40])
 def test_random_programs_come_back(first: int) -> None:
     context, found = ir.Context(), 0

@@ -95,6 +95,7 @@ def check(
 
 
 @pytest.mark.one_in(96)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("way", WAYS[:2])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_conformance(case: Case, way: str) -> None:
@@ -103,6 +104,7 @@ def test_conformance(case: Case, way: str) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("way", WAYS[::-1])
 def test_long_sums(way: str) -> None:
     """A network of more neurons than a warp has threads, and a sum over all steps before."""
@@ -127,6 +129,7 @@ def test_orbit(way: str) -> None:
 
 
 @pytest.mark.one_in(48)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize(("seed", "way"), slow_but_one_in(4, product(range(41), WAYS)))
 def test_random_recurrences(seed: int, way: str) -> None:
     """Of one to three indices, along orders of any of these."""
@@ -136,6 +139,7 @@ def test_random_recurrences(seed: int, way: str) -> None:
 
 
 @pytest.mark.one_in(48)
+@pytest.mark.sweep_one_in(9)
 @pytest.mark.parametrize(("seed", "way"), slow_but_one_in(3, product(range(40), WAYS[:2])))
 def test_random_readers(seed: int, way: str) -> None:
     """Some, up to four steps back and in batches, which others read."""
@@ -144,6 +148,7 @@ def test_random_readers(seed: int, way: str) -> None:
 
 
 @pytest.mark.one_in(48)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_ptxas_takes_it(case: Case, way: str) -> None:

@@ -58,6 +58,7 @@ def failures(kind: str, order: int, seeds: Iterable[int]) -> list[str]:
 
 
 @pytest.mark.one_in(11)
+@pytest.mark.sweep_one_in(5)
 @pytest.mark.parametrize(("kind", "order"), FAST)
 def test_programs(kind: str, order: int) -> None:
     assert not failures(kind, order, FAST[kind, order])

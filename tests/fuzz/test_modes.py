@@ -35,6 +35,7 @@ def dot(x: Arrays, y: Arrays) -> tuple[float, float]:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("seed", range(400, 420))
 def test_forward_and_reverse(seed: int) -> None:
     """(J^T w) . v = w . (J v), and u . (H v) = v . (H u) for the Hessian H of w . f."""

@@ -53,6 +53,7 @@ def recurrence(
 
 
 @pytest.mark.one_in(12)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, SEEDS))
 def test_values_and_derivatives(seed: int) -> None:
     """Any sizes and known ones; the gradient's own program; J v and J^T w."""
@@ -61,6 +62,7 @@ def test_values_and_derivatives(seed: int) -> None:
 
 
 @pytest.mark.one_in(12)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, SEEDS))
 def test_wavefronts(seed: int) -> None:
     """Tensors that are wide enough to be stored by their order."""

@@ -24,6 +24,7 @@ def arguments(program: Program, seed: int) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("first", range(0, 100, 25))
 def test_values_are_those_of_loops(first: int) -> None:
     for seed in range(first, first + 25):

@@ -18,6 +18,7 @@ def outcomes(first: int, count: int, order: int) -> list[Outcome]:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize(
     ("first", "count", "order"), [(0, 3, 1), pytest.param(100, 3, 2, marks=pytest.mark.slow), (201, 1, 3)]
 )

@@ -131,6 +131,7 @@ def answer(text: str, file: Path, *argv: str) -> tuple[int, set[str]]:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(5)
 @pytest.mark.parametrize("name", parameters(CHECKED))
 def test_checked(name: str, tmp_path: Path) -> None:
     text, code = CHECKED[name]
@@ -138,6 +139,7 @@ def test_checked(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", parameters(DIFFERENTIATED))
 def test_differentiated(name: str, tmp_path: Path) -> None:
     text, code = DIFFERENTIATED[name]

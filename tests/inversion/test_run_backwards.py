@@ -35,6 +35,7 @@ def bytes_in_between(f: tadc.Function) -> int:
 
 
 @pytest.mark.one_in(8)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", STEPS)
 def test_gradients(name: str) -> None:
     f = tadc.function(STEPS[name])

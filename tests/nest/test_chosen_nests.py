@@ -103,6 +103,7 @@ def test_chosen_nests_have_the_same_bits_and_accesses(name: str) -> None:
 
 
 @pytest.mark.one_in(16)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_chosen_nests_of_examples_are_right(name: str) -> None:
     """For all sizes, and for all ranges of threads."""

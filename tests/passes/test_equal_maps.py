@@ -60,6 +60,7 @@ def test_equal_maps_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.one_in(6)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("widths", [[3, 4, 5, 6, 7], [40, 9, 70, 33, 1], [2, 0, 3, 1, 5]])
 @pytest.mark.parametrize("sizes", [False, True])
 def test_each_layer_has_its_own_tensors_and_sizes(widths: list[int], sizes: bool) -> None:

@@ -91,6 +91,7 @@ def fused(text: str) -> list[int]:
 
 
 @pytest.mark.one_in(8)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, range(16)))
 def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of any size: the values of NumPy, with the bits of maps one by one."""

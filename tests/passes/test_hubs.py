@@ -96,6 +96,7 @@ def points(name: str, random: np.random.Generator) -> Sequence[NDArray[Any]]:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_derivatives_at_a_hub(name: str) -> None:
     """Values, gradients, and gradients of gradients, against JAX."""

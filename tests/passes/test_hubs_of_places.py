@@ -68,6 +68,7 @@ def arrays(name: str, places: int, nodes: int, seed: int = 0) -> Arrays:
     return {each: array for each, array in every.items() if f"{each}: index" in ARRAYS[name]}
 
 
+@pytest.mark.sweep_one_in(6)
 @pytest.mark.parametrize(
     ("name", "kind", "order"),
     [
@@ -131,6 +132,7 @@ def test_a_gradient_where_corners_are_zero() -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(11)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_derivatives(name: str, kind: str) -> None:
     """Values and gradients of orders 1 to 3, against JAX; of products also where factors are 0."""

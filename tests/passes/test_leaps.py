@@ -52,6 +52,7 @@ def results(text: str) -> Mapping[str, np.ndarray[Any, Any]]:
 
 
 @pytest.mark.one_in(7)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", slow_but_one_in(2, PROGRAMS))
 def test_elements_have_an_order_of_their_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums are right, and the same bits whatever tile an element is in."""

@@ -116,6 +116,7 @@ def test_fibres_of_all_lengths(kind: str) -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(7)
 @pytest.mark.parametrize(
     "text", [CSR.replace("KIND", kind) for kind in ("sum", "max")] + [*PROGRAMS.values()]
 )

@@ -66,6 +66,7 @@ def test_equal_sums_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.one_in(24)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("text", [layers(9), lstm(3), coupling(4), *map(random_program, range(40))])
 def test_definitions_that_are_alike_are_as_if_each_were_rewritten(
     text: str, monkeypatch: pytest.MonkeyPatch

@@ -85,6 +85,7 @@ def evaluated(f: tadc.Function) -> Mapping[str, np.ndarray]:
 
 
 @pytest.mark.one_in(20)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_modes_agree(text: str) -> None:
     """Values, first and second derivatives, with all tensors and with none."""

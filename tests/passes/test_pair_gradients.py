@@ -32,6 +32,7 @@ def program(name: str, dimensions: int) -> tadc.Function:
 
 
 @pytest.mark.one_in(10)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize(("n", "dimensions"), SIZES)
 @pytest.mark.parametrize("name", TERMS)
 def test_gradients(name: str, n: int, dimensions: int) -> None:

@@ -53,6 +53,7 @@ def product(n, factor="sin(x{k}[i])"):
 
 
 @pytest.mark.one_in(3)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("modes", [[tadc.vjp] * 2, [tadc.vjp] * 3, [tadc.jvp, tadc.vjp, tadc.vjp]])
 def test_derivatives_of_products_cost_linear(modes):
     """All factors but one, and but two, are shared by the gradients that have them."""

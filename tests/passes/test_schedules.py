@@ -134,6 +134,7 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.one_in(5)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("vectors", [(16, 12), (32, 12)])
 @pytest.mark.parametrize("name", ["contraction", "contraction of f32", "strided", "kinds", "sizes"])
 def test_smaller_vectors(name: str, vectors: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:

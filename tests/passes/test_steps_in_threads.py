@@ -21,6 +21,7 @@ THREADS = (3, 2, 1)
 
 
 @pytest.mark.one_in(30)
+@pytest.mark.sweep_one_in(7)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, range(60)))
 def test_random_recurrences(seed: int) -> None:
     """Values, tangents and gradients, in windows and with all steps kept: as an element-by-element run has

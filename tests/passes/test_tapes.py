@@ -168,6 +168,7 @@ PROGRAMS = {
 
 
 @pytest.mark.one_in(14)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("slots", [0, 1, 5])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, slots: int) -> None:
@@ -247,6 +248,7 @@ def test_many_states_of_few_bytes() -> None:
 
 
 @pytest.mark.one_in(3)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("batch", [9, 10, 15])
 def test_batches_that_are_no_whole_vectors(batch: int) -> None:
     """Steps that are taken again from a saved state are not taken twice: their window has moved on."""
@@ -275,6 +277,7 @@ ROWS = (1, 2, 4, 7, 20, 1000)
 
 
 @pytest.mark.one_in(40)
+@pytest.mark.sweep_one_in(6)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, range(80)))
 def test_random_recurrences(seed: int) -> None:
     """Gradients under limits from one state to all: those of an element-by-element run, of the same bits."""

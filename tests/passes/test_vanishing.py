@@ -117,6 +117,7 @@ def gradients(name: str, sizes: bool) -> tadc.Function:
 
 
 @pytest.mark.one_in(9)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("sizes", [True, False])
 @pytest.mark.parametrize("name", CASES)
 def test_gradient(name: str, sizes: bool) -> None:
@@ -184,6 +185,7 @@ def rebuilt(expander: Expander, term: Term) -> Term:
 
 
 @pytest.mark.one_in(18)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", range(60))
 def test_expansions_have_the_same_value(seed: int) -> None:
     text = random_program(seed)

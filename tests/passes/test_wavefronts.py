@@ -33,6 +33,7 @@ def alignment(s: jax.Array, g: jax.Array) -> jax.Array:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("shape", [(9, 12)])
 @pytest.mark.parametrize("known", [True, False])

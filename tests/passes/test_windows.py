@@ -41,6 +41,7 @@ def always(rows: int) -> Iterator[None]:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(12)
 @pytest.mark.one_in(40)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, range(80)))
 def test_random_recurrences(seed: int) -> None:

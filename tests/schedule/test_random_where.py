@@ -81,6 +81,7 @@ def fitting(f: tadc.Function, lines: list[str], target: str) -> Any:
 
 
 @pytest.mark.one_in(8)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", slow_but_one_in(4, range(80)))
 def test_random_steps_give_the_same_results(seed: int) -> None:
     chance, numbers = random.Random(seed), np.random.default_rng(seed)

@@ -84,6 +84,7 @@ def places(name: str, mode: str = "value", target: str = "cpu:x86-64-v4") -> lis
 
 
 @pytest.mark.one_in(4)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize(("name", "mode", "target"), CASES)
 def test_what_is_chosen_can_be_given_and_each_step_matters(name: str, mode: str, target: str) -> None:
     lines = places(name, mode, target)

@@ -88,6 +88,7 @@ def drawn(argument: Argument, rng: np.random.Generator) -> np.ndarray:
 
 
 @pytest.mark.one_in(18)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples(path: Path) -> None:
     """Value and gradients, for sizes as declared or small ones."""

@@ -50,6 +50,7 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.one_in(18)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", slow_but_one_in(2, PROGRAMS))
 def test_layouts(name: str) -> None:
     compare(PROGRAMS[name])

@@ -64,6 +64,7 @@ def given(f: tadc.Function) -> list[Any]:
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("known", [False, True])
 def test_what_has_no_room_is_computed_again(known: bool, little_memory: Callable[[int], None]) -> None:

@@ -52,6 +52,7 @@ PROGRAMS = {file.stem: file.read_text() for file in EXAMPLES} | {
 
 
 @pytest.mark.sweep
+@pytest.mark.sweep_one_in(5)
 @pytest.mark.one_in(28)
 @pytest.mark.parametrize(("name", "sm"), slow_but_one_in(3, product(PROGRAMS, (70, 90))))
 def test_ptxas_takes_value_and_gradients(name, sm):

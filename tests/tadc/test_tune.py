@@ -49,6 +49,7 @@ def arrays_of(f: tadc.Function) -> dict[str, Any]:
 
 
 @pytest.mark.one_in(4)
+@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.parametrize("derive", [lambda f: f, tadc.value_and_vjp], ids=["value", "vjp"])
 def test_what_is_found_is_kept_and_used_with_the_same_bits(

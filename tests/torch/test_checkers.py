@@ -55,6 +55,7 @@ def test_gradcheck(program: Program) -> None:
 
 
 @pytest.mark.one_in(3)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradgradcheck(name: str) -> None:
     program = PROGRAMS[name]
@@ -65,6 +66,7 @@ def test_gradgradcheck(name: str) -> None:
 
 
 @pytest.mark.one_in(3)
+@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_third_derivative(name: str) -> None:
     program = PROGRAMS[name]
@@ -107,6 +109,7 @@ def transformed(f: Any, x: Any, rest: Any) -> dict[str, Any]:
 
 
 @pytest.mark.one_in(5)
+@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_transforms(name: str) -> None:
     program = PROGRAMS[name]
