@@ -21,12 +21,12 @@ check: .venv/lint.stamp
 	$(PYTEST) $(CHECKED)
 
 test: .venv/test.stamp
-	@echo "tests: about five minutes on two cores (make check: one; make sweep: the long ones and the many alike)"
+	@echo "tests: about eight minutes on two cores (make check: one; make sweep: the long ones and the many alike)"
 	$(PYTEST) --durations=5
 
 # What `make test` leaves out: long tests, and most of many that are alike.
 sweep: .venv/test.stamp
-	@echo "the sweep: about fifteen minutes on two cores"
+	@echo "the sweep: about a quarter of an hour on two cores"
 	$(PYTEST) -m 'sweep and not slow' --durations=5
 
 # Tests of threads, forks and caches, fifty times each in random order; `make stress STRESS=tests/native` others.
