@@ -153,7 +153,7 @@ def _run(
             part = folder / f"{written}-part"
             _forget(folder)
             began = time.perf_counter()
-            with ProgressBar(dt=1):
+            with ProgressBar(dt=0.05):  # it sleeps as long once more where it ends
                 da.to_npy_stack(part, result.blocks[turn[0] : turn[-1] + 1])
             _sync(part)
             seconds += time.perf_counter() - began
