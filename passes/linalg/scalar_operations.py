@@ -35,16 +35,16 @@ def _function(name: str) -> Operation:
     return lambda *operands: applied(name, *map(as_value, operands))
 
 
-def _whole(name: str, make: Callable[[IndexForm, IndexForm], IndexForm | None]) -> Operation:
+def _whole(make: Callable[[IndexForm, IndexForm], IndexForm | None], otherwise: Operation) -> Operation:
     """An operation on integers: on index expressions case by case, else on numbers."""
 
-    def operation(left: Scalar, right: Scalar) -> Value:
+    def operation(left: Scalar, right: Scalar) -> Scalar:
         one, two = as_value(left), as_value(right)
         if is_whole(one) and is_whole(two):
             made = _cases(one, two, make)
             if made is not None:
                 return made
-        return applied(name, one, two)
+        return otherwise(one, two)
 
     return operation
 
@@ -109,31 +109,21 @@ def _remainder(left: IndexForm, right: IndexForm) -> IndexForm | None:
     return remainder(left, right) if is_never_negative(left) and is_never_negative(right.plus(-1)) else None
 
 
-def _truncated_quotient(left: Scalar, right: Scalar) -> Value:
+def _truncated_quotient(left: Value, right: Value) -> Value:
     """Division of integers toward 0, of numbers that are no index expressions."""
-    quotient = applied("/", as_value(left), as_value(right))
+    quotient = applied("/", left, right)
     floor, ceil = applied("floor", quotient), applied("ceil", quotient)
     return chosen(compared("<", quotient, Float(0.0)), ceil, floor)
 
 
-def _quotient(left: Scalar, right: Scalar) -> Value:
-    one, two = as_value(left), as_value(right)
-    if is_whole(one) and is_whole(two):
-        made = _cases(one, two, _divided)
-        if made is not None:
-            return made
-    return _truncated_quotient(one, two)
-
-
-def _truncated_rest(left: Scalar, right: Scalar) -> Value:
+def _truncated_rest(left: Value, right: Value) -> Value:
     """The rest of a division toward 0; it has the sign of the dividend."""
-    one, two = as_value(left), as_value(right)
-    if is_whole(one) and is_whole(two):
-        made = _cases(one, two, _remainder)
-        if made is not None:
-            return made
-    rest = applied("%", applied("abs", one), applied("abs", two))
-    return applied("*", applied("sign", one), rest)
+    rest = applied("%", applied("abs", left), applied("abs", right))
+    return applied("*", applied("sign", left), rest)
+
+
+_QUOTIENT = _whole(_divided, _truncated_quotient)
+_REST = _whole(_remainder, _truncated_rest)
 
 
 def select(condition: Scalar, then: Scalar, other: Scalar) -> Scalar:
@@ -283,17 +273,17 @@ OPERATIONS: Mapping[str, Operation] = {
     "arith.maxnumf": _function("max"),
     "arith.minimumf": _function("min"),
     "arith.minnumf": _function("min"),
-    "arith.remf": _truncated_rest,
-    "arith.addi": _whole("+", _sum),
-    "arith.subi": _whole("-", _difference),
-    "arith.muli": _whole("*", product),
-    "arith.divsi": _quotient,
-    "arith.divui": _quotient,
-    "arith.floordivsi": _whole("/", _floored),
-    "arith.ceildivsi": _whole("/", _ceiled),
-    "arith.ceildivui": _whole("/", _ceiled),
-    "arith.remsi": _truncated_rest,
-    "arith.remui": _truncated_rest,
+    "arith.remf": _REST,
+    "arith.addi": _whole(_sum, _function("+")),
+    "arith.subi": _whole(_difference, _function("-")),
+    "arith.muli": _whole(product, _function("*")),
+    "arith.divsi": _QUOTIENT,
+    "arith.divui": _QUOTIENT,
+    "arith.floordivsi": _whole(_floored, _function("/")),
+    "arith.ceildivsi": _whole(_ceiled, _function("/")),
+    "arith.ceildivui": _whole(_ceiled, _function("/")),
+    "arith.remsi": _REST,
+    "arith.remui": _REST,
     "arith.maxsi": _extreme("max", is_least=False),
     "arith.maxui": _extreme("max", is_least=False),
     "arith.minsi": _extreme("min", is_least=True),

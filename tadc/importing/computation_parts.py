@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from tadc.lattice.late_dataclasses import dataclass, field
+from tadc.passes.linalg.source_places import SourcePlace
 
 
 @dataclass(eq=False)
@@ -14,6 +15,16 @@ class Computation:
 
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
+
+    @property
+    def place(self) -> SourcePlace | None:
+        """Where it stands in the user's source."""
+        return None
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it does nothing but to read numbers at other places."""
+        return False
 
     @property
     def is_compound(self) -> bool:
@@ -47,12 +58,25 @@ class Part(Generic[E]):
 class Sorting(Generic[E]):
     """Which operations stay where they are and why, and which are computed by each who reads them.
 
-    `constants` are values that need not be handed over.
+    `constants` are values that need not be handed over, `static` are computed of constants alone.
     """
 
     left: dict[E, str] = field(default_factory=dict[Any, str])
     shared: set[E] = field(default_factory=set[Any])
     constants: set[Any] = field(default_factory=set[Any])
+    static: set[Any] = field(default_factory=set[Any])
+
+    def add(self, equation: E, is_static: bool, reason: str, is_of_integers: Callable[[E], bool]) -> None:
+        """Sort the next one: it stays if there is a reason, or if it is of integers that are no constants."""
+        if not reason and not is_static and is_of_integers(equation):
+            reason = "integers that are computed"
+        if reason:
+            self.left[equation] = reason
+            return
+        if is_static or equation.is_view:
+            self.shared.add(equation)
+        if is_static:
+            self.static.update(equation.outputs)
 
     def is_program(self, equation: E) -> bool:
         """Whether it becomes a part of a program."""

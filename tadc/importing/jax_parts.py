@@ -11,8 +11,7 @@ from tadc.importing.jax_equations import BODIES, JaxEquation, JaxValue, equation
 from tadc.importing.jax_part_programs import PartProgram, compute, value_of
 from tadc.importing.jax_sorting import sorted_equations
 from tadc.importing.jax_tracing import traced_by_jax
-from tadc.importing.part_plans import LeftOperation, PartPlan
-from tadc.passes.linalg.linalg_programs import legal_names
+from tadc.importing.part_plans import LeftOperation, PartPlan, names_of
 from tadc.passes.linalg.source_places import SourcePlace
 
 
@@ -141,11 +140,10 @@ class JaxPlan:
         return plan, made.jaxpr
 
     def _program(self, part: Part[JaxEquation]) -> PartProgram:
-        names = legal_names([self._name(v, "x") for v in part.inputs])
-        results = legal_names([self._name(v, "y") for v in part.outputs])
+        names = names_of(part.inputs, self.makers, _given_name, "x")
+        results = names_of(part.outputs, self.makers, _given_name, "y")
         return PartProgram(part, names, results, self.name, self.place)
 
-    def _name(self, value: JaxValue, otherwise: str) -> str:
-        maker = self.makers.get(value)
-        assigned = maker.place.variable() if maker is not None and maker.place is not None else None
-        return value.name or (assigned[0] if assigned else otherwise)
+
+def _given_name(value: JaxValue) -> str:
+    return value.name

@@ -9,7 +9,6 @@ from tadc.importing.jax_equations import JaxEquation, JaxValue, why_left
 
 #: They take integers as places: of what they read, by a promise of JAX's.
 _READS = ("gather", "scatter", "scatter-add", "scatter_add")
-_INTEGERS = "integers that are computed"
 
 
 def sorted_equations(
@@ -17,20 +16,11 @@ def sorted_equations(
 ) -> Sorting[JaxEquation]:
     """What stays in JAX: what is refused, what no program has, and integers that are no constants."""
     sorting = Sorting[JaxEquation]()
-    #: Computed of constants alone.
-    static: set[JaxValue] = set()
     for equation in equations:
         sorting.constants.update(v for v in equation.inputs if v.is_written_out)
-        is_static = all(v.is_written_out or v in static for v in equation.inputs)
+        is_static = all(v.is_written_out or v in sorting.static for v in equation.inputs)
         reason = refused.get(equation) or why_left(equation)
-        if not reason and not is_static and _is_of_integers(equation, static):
-            reason = _INTEGERS
-        if reason:
-            sorting.left[equation] = reason
-        elif is_static or equation.is_view:
-            sorting.shared.add(equation)
-        if is_static and not reason:
-            static.update(equation.outputs)
+        sorting.add(equation, is_static, reason, lambda e: _is_of_integers(e, sorting.static))
     return sorting
 
 

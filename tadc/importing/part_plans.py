@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.importing.computation_parts import Computation, Part, Sorting, parts_of, say_what_it_reads
 from tadc.lattice.late_dataclasses import dataclass
+from tadc.passes.linalg.linalg_programs import legal_names
 from tadc.passes.linalg.source_places import SourcePlace
 
 #: A program of fewer operations is left, but for one that has others inside: it gains nothing.
@@ -32,6 +33,21 @@ class LeftOperation:
     def where(self) -> str:
         """The file and the line."""
         return f"{self.place.file}:{self.place.number}" if self.place is not None else "no line is known"
+
+
+def names_of(
+    values: Sequence[Any],
+    makers: Mapping[Any, Computation],
+    given: Callable[[Any], str | None],
+    otherwise: str,
+) -> list[str]:
+    """What programs call values: as given, or else as what the user's source assigns them to."""
+    found: list[str] = []
+    for value in values:
+        place = makers[value].place if value in makers else None
+        assigned = place.variable() if place is not None else None
+        found.append(given(value) or (assigned[0] if assigned else otherwise))
+    return legal_names(found)
 
 
 class PartPlan(Generic[E, P]):

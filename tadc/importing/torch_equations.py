@@ -116,22 +116,16 @@ def sorted_operations(
     operations: Sequence[TorchOperation], refused: Mapping[TorchOperation, str]
 ) -> Sorting[TorchOperation]:
     """What stays in PyTorch: what is refused, what no program has, and integers that are no constants."""
-    static = {v for o in operations for v in (*o.inputs, *o.outputs) if is_size(v)}
-    sorting = Sorting[TorchOperation](constants={v for v in static if v.op == "placeholder"})
+    sizes = {v for o in operations for v in (*o.inputs, *o.outputs) if is_size(v)}
+    constants = {v for v in sizes if v.op == "placeholder"}
+    sorting = Sorting[TorchOperation](constants=constants, static=sizes)
     for operation in operations:
         if is_size(operation.outputs[0]):
             sorting.shared.add(operation)
             continue
-        is_static = all(v in static for v in operation.inputs)
+        is_static = all(v in sorting.static for v in operation.inputs)
         reason = refused.get(operation) or why_left(operation)
-        if not reason and not is_static and _is_of_integers(operation, static):
-            reason = "integers that are computed"
-        if reason:
-            sorting.left[operation] = reason
-        elif is_static or operation.is_view:
-            sorting.shared.add(operation)
-        if is_static and not reason:
-            static.update(operation.outputs)
+        sorting.add(operation, is_static, reason, lambda o: _is_of_integers(o, sorting.static))
     return sorting
 
 

@@ -10,7 +10,7 @@ from warnings import catch_warnings, simplefilter
 
 from tadc.importing.computation_parts import Part, Sorting
 from tadc.importing.imported_function import imported_function
-from tadc.importing.part_plans import LeftOperation, PartPlan
+from tadc.importing.part_plans import LeftOperation, PartPlan, names_of
 from tadc.importing.torch_equations import (
     TorchOperation,
     is_condition,
@@ -19,7 +19,7 @@ from tadc.importing.torch_equations import (
 )
 from tadc.importing.torch_graphs import decomposition_table, program_of_graph
 from tadc.importing.torch_sizes import SizeNames, is_size
-from tadc.passes.linalg.linalg_programs import NamedValue, legal_names
+from tadc.passes.linalg.linalg_programs import NamedValue
 
 #: Operators of PyTorch take 64 tensors, and gradients have one more for each result.
 _MOST_INPUTS = 24
@@ -80,14 +80,9 @@ class TorchPlan:
         return torch.fx.node.map_arg(self.outputs, value)
 
     def _program(self, part: Part[TorchOperation]) -> TorchPartProgram:
-        names = legal_names([self._name(v, "x") for v in part.inputs])
-        results = legal_names([self._name(v, "y") for v in part.outputs])
+        names = names_of(part.inputs, self.makers, self.names.get, "x")
+        results = names_of(part.outputs, self.makers, self.names.get, "y")
         return TorchPartProgram(part, names, results, self.graph)
-
-    def _name(self, value: Any, otherwise: str) -> str:
-        maker = self.makers.get(value)
-        assigned = maker.place.variable() if maker is not None and maker.place is not None else None
-        return self.names.get(value) or (assigned[0] if assigned else otherwise)
 
 
 def _short(name: str) -> str:
