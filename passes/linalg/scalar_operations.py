@@ -122,6 +122,11 @@ def _truncated_rest(left: Value, right: Value) -> Value:
     return applied("*", applied("sign", left), rest)
 
 
+def _rounded(name: str) -> Operation:
+    """Division of integers, rounded by a function."""
+    return lambda *operands: applied(name, applied("/", *map(as_value, operands)))
+
+
 _QUOTIENT = _whole(_divided, _truncated_quotient)
 _REST = _whole(_remainder, _truncated_rest)
 
@@ -279,9 +284,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "arith.muli": _whole(product, _function("*")),
     "arith.divsi": _QUOTIENT,
     "arith.divui": _QUOTIENT,
-    "arith.floordivsi": _whole(_floored, _function("/")),
-    "arith.ceildivsi": _whole(_ceiled, _function("/")),
-    "arith.ceildivui": _whole(_ceiled, _function("/")),
+    "arith.floordivsi": _whole(_floored, _rounded("floor")),
+    "arith.ceildivsi": _whole(_ceiled, _rounded("ceil")),
+    "arith.ceildivui": _whole(_ceiled, _rounded("ceil")),
     "arith.remsi": _REST,
     "arith.remui": _REST,
     "arith.maxsi": _extreme("max", is_least=False),

@@ -38,6 +38,29 @@ def test_a_module_of_linalg_with_open_sizes(tmp_path: Path, capsys: pytest.Captu
     assert "layer[i, j] = sum{k}_0^3 (x[i, k] * w[k, j])" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("name", "rounded"), [("floordivsi", np.floor), ("ceildivsi", np.ceil)])
+def test_quotients_by_negative_integers_are_rounded(tmp_path: Path, name: str, rounded: Any) -> None:
+    (tmp_path / "f.mlir").write_text(f"""
+    func.func @f(%x: tensor<6xf64>) -> tensor<6xf64> {{
+      %e = tensor.empty() : tensor<6xf64>
+      %r = linalg.generic {{
+          indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]
+      }} ins(%x : tensor<6xf64>) outs(%e : tensor<6xf64>) {{
+      ^bb0(%a: f64, %o: f64):
+        %i = linalg.index 0 : index
+        %c = arith.constant -2 : index
+        %q = arith.{name} %i, %c : index
+        %k = arith.index_cast %q : index to i64
+        %v = arith.sitofp %k : i64 to f64
+        %m = arith.mulf %a, %v : f64
+        linalg.yield %m : f64
+      }} -> tensor<6xf64>
+      return %r : tensor<6xf64>
+    }}""")
+    x = np.arange(1.0, 7)
+    np.testing.assert_array_equal(tadc.load(tmp_path / "f.mlir")(x), x * rounded(np.arange(6) / -2))
+
+
 def test_a_module_of_stablehlo(tmp_path: Path) -> None:
     path = tmp_path / "f.mlir"
 
