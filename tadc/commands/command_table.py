@@ -115,7 +115,7 @@ _ALL = (
     Command("bundle", "the compiler", "write GPU kernels to run without the compiler",
             f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} time {_HELP}",
             "tadc bundle f.tad --target cuda:sm_90 -o kernels", output="bundle"),
-    Command("lsp", "programs", "serve an editor: errors, meanings, names, fixes (LSP on stdin and stdout)",
+    Command("lsp", "programs", "serve an editor by LSP: errors, meanings, names, fixes",
             f"error_format {_HELP}", "tadc lsp", takes_program=False),
     Command("explain", "about", "what an error or a warning means", f"error_format {_HELP}",
             "tadc explain TAD0302", word="explain", takes_program=False),
