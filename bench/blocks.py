@@ -267,9 +267,15 @@ def _scaled(case: Divided, sizes: Mapping[str, int], client: Client) -> Callable
     for name, array in _arrays(f, sizes).items():
         made = da.from_array(array, chunks=_chunks(f, block, name, length))
         there[name] = client.persist(made)
-    wait(list(there.values()))
+    _await(client, list(there.values()))
     result = f.dask(**there, chunks={case.index: length})
-    return lambda: wait(client.persist([result]))
+    return lambda: _await(client, [client.persist(result)])
+
+
+def _await(client: Client, held: Sequence[Any]) -> None:
+    """`wait` finds only a client that is the default or the current one."""
+    with client.as_current():
+        wait(held)
 
 
 def _arrays(f: tadc.Function, sizes: Mapping[str, int]) -> dict[str, Array]:
