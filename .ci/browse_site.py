@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HTML = Path(__file__).parent.parent / "build" / "site" / "html"
-PAGES = "index arrays api/jax errors/TAD0302".split()
+PAGES = "index arrays gallery/index gallery/gauge_block api/jax errors/TAD0302".split()
 SCREENS = {
     "desk": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
     "desk, dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},

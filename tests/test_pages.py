@@ -10,6 +10,8 @@ from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
 from tests.pages import ROOT, Runner, alike, blocks, folder_of_a_page
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: `tests/test_gallery.py` runs their code.
+GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.md"))
 #: Their examples take seconds.
 LONG = {"c", "inverses", "jax", "passes", "python-programs", "scipy"}
 
@@ -31,7 +33,7 @@ def test_page(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
             assert block.text == runner.run(block), f"{page.name}:{block.line}; see tests/pages.py"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *GALLERY], ids=lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     for name, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)", text):
@@ -43,7 +45,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_pages_begin_with_what_one_can_do_after_reading_them() -> None:
-    pages = [page for page in PAGES if page.stem not in ("README", "index")]
+    pages = [page for page in (*PAGES, *GALLERY) if page.stem not in ("README", "index")]
     texts = {page.name: page.read_text(encoding="utf-8").partition("\n")[2].lstrip() for page in pages}
     assert [name for name, text in texts.items() if not text.startswith("With this page you ")] == []
 
@@ -64,7 +66,7 @@ def test_links_lead_from_the_readme_to_every_page() -> None:
         reached |= new
         links = [(page, link) for page in new for link in re.findall(r"\]\((\S+?\.md)", page.read_text())]
         new = {(page.parent / link).resolve() for page, link in links} - reached
-    assert [page.name for page in PAGES if page.resolve() not in reached] == []
+    assert [page.name for page in (*PAGES, *GALLERY) if page.resolve() not in reached] == []
 
 
 def test_command_page_names_all_commands() -> None:

@@ -13,7 +13,8 @@ from tests.pages import ROOT
 
 def test_the_navigation_has_all_pages() -> None:
     """And the API all public names, which `api_table` looks at."""
-    written = {path.name for path in (ROOT / "docs").glob("*.md")} | {"contributing.md"}
+    docs = ROOT / "docs"
+    written = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")} | {"contributing.md"}
     generated = {"api/index.md", "errors/index.md", *(f"api/{page.file}.md" for page in api_table())}
     assert pages_of_navigation() == written | generated
 
@@ -51,6 +52,10 @@ def test_a_section_says_parameters_types_and_examples() -> None:
         ("[it](../CONTRIBUTING.md)", "[it](contributing.md)"),
         ("[it](../frontend/explanations/TAD0302.md)", "[it](errors/TAD0302.md)"),
         ("[it](../examples/paper.tad)", "[it](files/paper.tad.md)"),
+        (
+            "[it](../../examples/gallery/flow.py)",
+            "[it](../files/flow.py.md), as a notebook in [flow.ipynb](flow.ipynb)",
+        ),
         ("```tad-wrong\nTAD0302\n```", "```tad\nTAD0302\n```"),
         ("```c main.c\nint a;\n```", '```c title="main.c"\nint a;\n```'),
     ],

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from docs.site.check_html import problems
-from docs.site.staging import stage
+from docs.site.staging import configuration, stage
 
 ROOT = Path(__file__).parent.parent.parent
 BUILD = ROOT / "build" / "site"
@@ -24,7 +24,7 @@ def main() -> int:
     begun = time.perf_counter()
     shutil.rmtree(BUILD, ignore_errors=True)
     stage(BUILD / "pages")
-    shutil.copy(Path(__file__).parent / "zensical.toml", BUILD)
+    (BUILD / "zensical.toml").write_text(configuration(), encoding="utf-8")
     built = subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=BUILD, check=False)
     if built.returncode:
         return built.returncode

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from docs.gallery.scripts import notebook, scripts
 from docs.site.api_reference import api_pages, places_of_names
 from tadc.frontend.codes import CODES
 
@@ -23,12 +24,15 @@ HERE = Path(__file__).parent
 #: What the tests call a block, and what it is coloured as.
 LANGUAGES = {"tad-wrong": "tad", "diagram": "text", "sh": "console"}
 #: A link to a file that is no page of the site: it gets one, with its text.
-TO_FILE = re.compile(r"\]\(\.\./((?!frontend/explanations/|CONTRIBUTING)[\w./-]+)\)")
+TO_FILE = re.compile(r"\]\(\.\./((?!\.\./|files/|frontend/explanations/|CONTRIBUTING)[\w./-]+)\)")
+#: The script that a page of the gallery is made of.
+TO_SCRIPT = re.compile(r"\]\(\.\./\.\./(examples/gallery/(\w+)\.py)\)")
 
 
 def stage(folder: Path) -> None:
     """Write all pages into a folder, with pictures, styles and scripts."""
-    files = {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
+    written = (*DOCS.glob("*.md"), *DOCS.glob("gallery/*.md"))
+    files = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in written}
     files["contributing.md"] = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     files |= error_pages() | api_pages() | dict(shown_files("".join(files.values())))
     missing = {
@@ -41,13 +45,23 @@ def stage(folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(linked(text, name), encoding="utf-8")
+    for script in scripts():
+        (folder / "gallery" / f"{script.stem}.ipynb").write_text(notebook(script), encoding="utf-8")
+        shutil.copy(DOCS / "gallery" / f"{script.stem}.png", folder / "gallery")
     for path in (*DOCS.glob("*.png"), *DOCS.glob("*.svg"), *HERE.glob("*.css"), *HERE.glob("*.js")):
         shutil.copy(path, folder)
 
 
+def configuration() -> str:
+    """What the generator of the site reads: zensical.toml, with the pages of the gallery behind its first."""
+    text = (HERE / "zensical.toml").read_text(encoding="utf-8")
+    first = '"gallery/index.md"'
+    return text.replace(first, ", ".join([first, *(f'"gallery/{script.stem}.md"' for script in scripts())]))
+
+
 def pages_of_navigation() -> set[str]:
     """The pages that stand in the site's navigation."""
-    nav = tomllib.loads((HERE / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
+    nav = tomllib.loads(configuration())["project"]["nav"]
 
     def pages(item: object) -> Iterator[str]:
         match item:
@@ -77,7 +91,8 @@ def error_pages() -> dict[str, str]:
 
 def shown_files(pages: str) -> Iterator[tuple[str, str]]:
     """A page with the text of each file that pages lead to."""
-    for name in dict.fromkeys(TO_FILE.findall(pages)):
+    scripts = (name for name, _ in TO_SCRIPT.findall(pages))
+    for name in dict.fromkeys([*TO_FILE.findall(pages), *scripts]):
         text = (ROOT / name).read_text(encoding="utf-8")
         language = {"py": "python"}.get(name.rpartition(".")[2], name.rpartition(".")[2])
         yield f"files/{Path(name).name}.md", f"# {name}\n`````{language}\n{text}`````\n"
@@ -104,6 +119,7 @@ def with_links(text: str, page: str, up: str) -> str:
     """Text outside of blocks: links out of `docs/` led to what is on the site, names and codes made links."""
     text = re.sub(r"\]\((?:\.\./)?(?:docs/)?CONTRIBUTING\.md", f"]({up}contributing.md", text)
     text = re.sub(r"\]\(\.\./frontend/explanations/", f"]({up}errors/", text)
+    text = TO_SCRIPT.sub(r"](../files/\2.py.md), as a notebook in [\2.ipynb](\2.ipynb)", text)
     text = TO_FILE.sub(lambda found: f"]({up}files/{Path(found[1]).name}.md)", text)
     if page.startswith("files/"):
         return text
