@@ -26,7 +26,8 @@ TIMED = "Time of one call: "
 
 INDEX = """# Gallery
 With this page you find a task that is like yours: a program, its gradient, a picture and times.
-A script of at most sixty lines in `examples/gallery` makes each page, and the tests run it; the site has it as a notebook too.
+A script of at most sixty lines in `examples/gallery` makes each page, and the tests run it; the
+site has it as a notebook too.
 
 <div class="gallery" markdown>
 
