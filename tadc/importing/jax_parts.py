@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import Any
 
 from tadc.importing.computation_parts import Part, Sorting
-from tadc.importing.jax_equations import BODIES, JaxEquation, JaxValue, equations_of
-from tadc.importing.jax_part_programs import PartProgram, compute, value_of
+from tadc.importing.jax_equations import BODIES, JaxEquation, JaxValue, equations_of, value_of
+from tadc.importing.jax_part_programs import JaxHost, function_of_part
 from tadc.importing.jax_sorting import sorted_equations
 from tadc.importing.jax_tracing import traced_by_jax
-from tadc.importing.part_plans import LeftOperation, PartPlan, names_of
+from tadc.importing.part_plans import LeftOperation, PartPlan, PartProgram, names_of
 from tadc.passes.linalg.source_places import SourcePlace
 
 
@@ -82,7 +82,7 @@ class JaxPlan:
             return sorted_equations(equations, refused)
 
         self.plan = PartPlan(equations, self.results, sort, JaxEquation.said, self._program)
-        self.functions = [program.function for program in self.plan.programs.values()]
+        self.functions = self.plan.functions
         self.left: list[LeftOperation] = []
         for equation, reason in self.plan.sorting.left.items():
             if not self._divide_inside(equation):
@@ -91,11 +91,7 @@ class JaxPlan:
     def run(self, leaves: Sequence[Any]) -> list[Any]:
         """The results for the leaves of arguments."""
         known = dict(zip(self.arguments, leaves, strict=True))
-        for part in self.plan.parts:
-            if part in self.plan.programs:
-                self.plan.programs[part].run(known)
-            else:
-                compute(part.equations, known)
+        self.plan.run(JaxHost(), known)
         return [value_of(result, known) for result in self.results]
 
     def _divide_inside(self, equation: JaxEquation) -> bool:
@@ -139,10 +135,10 @@ class JaxPlan:
             plan.functions.clear()
         return plan, made.jaxpr
 
-    def _program(self, part: Part[JaxEquation]) -> PartProgram:
+    def _program(self, part: Part[JaxEquation]) -> PartProgram[JaxEquation]:
         names = names_of(part.inputs, self.makers, _given_name, "x")
         results = names_of(part.outputs, self.makers, _given_name, "y")
-        return PartProgram(part, names, results, self.name, self.place)
+        return PartProgram(part, names, function_of_part(part, names, results, self.name, self.place))
 
 
 def _given_name(value: JaxValue) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+from tadc.api.function import Function
 from tadc.frontend.diagnostics import CompileError
 from tadc.importing.computation_parts import Computation, Part, Sorting, parts_of, say_what_it_reads
+from tadc.importing.imported_function import ImportedFunction
 from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.linalg.linalg_programs import legal_names
 from tadc.passes.linalg.source_places import SourcePlace
@@ -15,7 +17,6 @@ from tadc.passes.linalg.source_places import SourcePlace
 _LEAST = 2
 
 E = TypeVar("E", bound=Computation)
-P = TypeVar("P")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,51 @@ def names_of(
     return legal_names(found)
 
 
-class PartPlan(Generic[E, P]):
+class Host(Protocol):
+    """What runs a function of which programs compute parts; values are what its operations read."""
+
+    def compute(self, operations: Sequence[Any], known: dict[Any, Any]) -> None:
+        """Run operations that stay; what they compute is known then."""
+        ...
+
+    def value(self, value: Any, known: dict[Any, Any]) -> Any:
+        """The array of a value, which is known or a constant."""
+        ...
+
+    def is_condition(self, value: Any) -> bool:
+        """Whether a value has truth values, which are numbers to programs."""
+        ...
+
+    def numbers(self, conditions: Any) -> Any:
+        """Truth values as integers."""
+        ...
+
+    def of_program(self, f: Function) -> Callable[..., Any]:
+        """A program as a function of the host's arrays."""
+        ...
+
+
+class PartProgram(Generic[E]):
+    """The program of a part, whose inputs have names in it, and how it is called among the others."""
+
+    def __init__(self, part: Part[E], names: Sequence[str], function: ImportedFunction) -> None:
+        self.part, self.names, self.function = part, names, function
+
+    def run(self, host: Host, known: dict[Any, Any]) -> None:
+        """Call it; what it computes is known then."""
+        given = dict(self.function.constants)
+        for value, name in zip(self.part.inputs, self.names, strict=True):
+            if name in self.function.inputs:
+                array = host.value(value, known)
+                given[name] = host.numbers(array) if host.is_condition(value) else array
+        found = host.of_program(self.function)(**given)
+        outputs = self.function.outputs
+        by_name = dict(zip(outputs, found if len(outputs) > 1 else (found,), strict=True))
+        for value, name in zip(self.part.outputs, self.function.results, strict=True):
+            known[value] = by_name[name] != 0 if host.is_condition(value) else by_name[name]
+
+
+class PartPlan(Generic[E]):
     """The parts of a function in the order in which they run, and the programs of those that have one.
 
     `sort` tells what stays, beside what is refused; `said` of an operation is the same for those that are
@@ -63,12 +108,12 @@ class PartPlan(Generic[E, P]):
         results: Sequence[Any],
         sort: Callable[[dict[E, str]], Sorting[E]],
         said: Callable[[E], Any],
-        program: Callable[[Part[E]], P],
+        program: Callable[[Part[E]], PartProgram[E]],
         most_inputs: int | None = None,
     ) -> None:
         self.equations, self.program = equations, program
-        self._made: dict[Any, P] = {}
-        self.programs: dict[Part[E], P] = {}
+        self._made: dict[Any, PartProgram[E]] = {}
+        self.programs: dict[Part[E], PartProgram[E]] = {}
         #: What looked like a part of a program, and why it is none.
         self.refused: dict[E, str] = {}
         while True:
@@ -80,6 +125,19 @@ class PartPlan(Generic[E, P]):
             equation, reason = found
             alike = said(equation)
             self.refused.update({e: reason for e in equations if said(e) == alike})
+
+    @property
+    def functions(self) -> list[ImportedFunction]:
+        """The programs in the order in which they run."""
+        return [self.programs[part].function for part in self.parts if part in self.programs]
+
+    def run(self, host: Host, known: dict[Any, Any]) -> None:
+        """Run all parts; `known` has the arrays of arguments, and gets what is computed."""
+        for part in self.parts:
+            if part in self.programs:
+                self.programs[part].run(host, known)
+            else:
+                host.compute(part.equations, known)
 
     def _first_refused(self) -> tuple[E, str] | None:
         """Make the programs; an operation that is the reason why one cannot be made."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
+from tadc.api.function import Function
 from tadc.importing.computation_parts import Part, Sorting
-from tadc.importing.imported_function import imported_function
-from tadc.importing.part_plans import LeftOperation, PartPlan, names_of
+from tadc.importing.imported_function import ImportedFunction, imported_function
+from tadc.importing.part_plans import LeftOperation, PartPlan, PartProgram, names_of
 from tadc.importing.torch_equations import (
     TorchOperation,
     is_condition,
@@ -50,7 +51,7 @@ class TorchPlan:
             operations, self._results(), sort, TorchOperation.said, self._program, _MOST_INPUTS
         )
         self.refused = self.plan.refused
-        self.functions = [program.function for program in self.plan.programs.values()]
+        self.functions = self.plan.functions
         self.left = [LeftOperation(o.name, r, o.place) for o, r in self.plan.sorting.left.items()]
 
     def _results(self) -> list[Any]:
@@ -66,23 +67,20 @@ class TorchPlan:
         given = dict(zip(self.arguments, args, strict=True))
         # What is read is kept for gradients, which ask that nobody writes to it.
         known: dict[Any, Any] = {a: v.clone() if a in self.written else v for a, v in given.items()}
-        for part in self.plan.parts:
-            if part in self.plan.programs:
-                self.plan.programs[part].run(known, self.graph)
-            else:
-                compute(part.equations, known, self.graph)
+        host = TorchHost(self.graph)
+        self.plan.run(host, known)
 
         def value(node: Any) -> Any:
-            return value_of(node, known, self.graph)
+            return host.value(node, known)
 
         for argument, new in self.written.items():
             given[argument].copy_(value(new))
         return torch.fx.node.map_arg(self.outputs, value)
 
-    def _program(self, part: Part[TorchOperation]) -> TorchPartProgram:
+    def _program(self, part: Part[TorchOperation]) -> PartProgram[TorchOperation]:
         names = names_of(part.inputs, self.makers, self.names.get, "x")
         results = names_of(part.outputs, self.makers, self.names.get, "y")
-        return TorchPartProgram(part, names, results, self.graph)
+        return PartProgram(part, names, _function_of_part(part, names, results, self.graph))
 
 
 def _short(name: str) -> str:
@@ -91,52 +89,52 @@ def _short(name: str) -> str:
     return re.sub(r"(?:^self_|^\w*?)?(?:modules|parameters|buffers)_", "", inner).strip("_")
 
 
-def value_of(node: Any, known: Mapping[Any, Any], graph: Any) -> Any:
-    """What is known of a value, which may be a constant of the graph."""
-    return getattr(graph, node.target) if node.op == "get_attr" else known[node]
+class TorchHost:
+    """See Host."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+
+    def compute(self, operations: Sequence[TorchOperation], known: dict[Any, Any]) -> None:
+        """See Host."""
+        torch: Any = import_module("torch")
+
+        def value(node: Any) -> Any:
+            return self.value(node, known)
+
+        for operation in operations:
+            with torch.set_grad_enabled(operation.is_recorded and torch.is_grad_enabled()):
+                for node in operation.nodes:
+                    args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), value)
+                    known[node] = node.target(*args, **kwargs)
+
+    def value(self, value: Any, known: dict[Any, Any]) -> Any:
+        """See Host."""
+        return getattr(self.graph, value.target) if value.op == "get_attr" else known[value]
+
+    def is_condition(self, value: Any) -> bool:
+        """See Host."""
+        return is_condition(value)
+
+    def numbers(self, conditions: Any) -> Any:
+        """See Host."""
+        return conditions.int()
+
+    def of_program(self, f: Function) -> Callable[..., Any]:
+        """See Host."""
+        return f.torch
 
 
-def compute(operations: Sequence[TorchOperation], known: dict[Any, Any], graph: Any) -> None:
-    """Run operations in PyTorch; what they compute is known then."""
-    torch: Any = import_module("torch")
-
-    def value(node: Any) -> Any:
-        return value_of(node, known, graph)
-
-    for operation in operations:
-        with torch.set_grad_enabled(operation.is_recorded and torch.is_grad_enabled()):
-            for node in operation.nodes:
-                args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), value)
-                known[node] = node.target(*args, **kwargs)
-
-
-class TorchPartProgram:
+def _function_of_part(
+    part: Part[TorchOperation], names: Sequence[str], results: Sequence[str], graph: Any
+) -> ImportedFunction:
     """The program of a part. Raises CompileError where there is none."""
-
-    def __init__(
-        self, part: Part[TorchOperation], names: Sequence[str], results: Sequence[str], graph: Any
-    ) -> None:
-        self.part, self.names = part, names
-        place = next((o.place for o in part.own if o.place is not None), None)
-        made = _decomposed(part, graph)
-        sizes = SizeNames(names)
-        tensors = [node.meta["val"] for node in part.inputs]
-        given = [NamedValue(name, sizes.of(t)) for name, t in zip(names, tensors, strict=True)]
-        program = program_of_graph(made, given, results, "graph", place)
-        self.function = imported_function(program)
-
-    def run(self, known: dict[Any, Any], graph: Any) -> None:
-        """Call it in PyTorch; truth values are numbers to it."""
-        given = dict(self.function.constants)
-        for node, name in zip(self.part.inputs, self.names, strict=True):
-            if name in self.function.inputs:
-                tensor = value_of(node, known, graph)
-                given[name] = tensor.int() if is_condition(node) else tensor
-        found: Any = self.function.torch(**given)
-        outputs = self.function.outputs
-        by_name = dict(zip(outputs, found if len(outputs) > 1 else (found,), strict=True))
-        for node, name in zip(self.part.outputs, self.function.results, strict=True):
-            known[node] = by_name[name] != 0 if is_condition(node) else by_name[name]
+    place = next((o.place for o in part.own if o.place is not None), None)
+    made = _decomposed(part, graph)
+    sizes = SizeNames(names)
+    tensors = [node.meta["val"] for node in part.inputs]
+    given = [NamedValue(name, sizes.of(t)) for name, t in zip(names, tensors, strict=True)]
+    return imported_function(program_of_graph(made, given, results, "graph", place))
 
 
 def _decomposed(part: Part[TorchOperation], graph: Any) -> Any:
