@@ -300,7 +300,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_669,
     "backend": 17_096,
-    "tadc": 41_192,
+    "tadc": 41_252,
     "tadc/apps": 14_177,
 }
 
