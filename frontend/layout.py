@@ -1,7 +1,8 @@
 """Long definitions over several lines.
 
 A line goes on inside open brackets, so a definition breaks there alone: after an opening bracket
-or a comma, before an operator. Text that fits a line stays as it is.
+or a comma, before an operator. Text that fits a line stays as it is. Where the last operand alone is too
+long, what stands before it shares a line with its bracket: `relu(b[j] + sum{m}_0^1 (sum{n}_0^2 (`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ def wrapped(line: str, width: int = WIDTH) -> str:
         return line
     head, equals, body = line.partition(" = ")
     if len(_split(body, _depths(body), _OPERATORS[0])) > 1:
+        shared = _sharing(body, head + equals, "", width)
+        if shared:
+            return "\n".join(shared)
         # Brackets around the whole, so that there is something to break in.
         return "\n".join([f"{head}{equals}(", *_lay(body, _STEP, width, is_inside=True)]) + ")"
     return "\n".join(_lay(line, "", width, is_inside=False))
@@ -39,14 +43,38 @@ def _lay(text: str, indent: str, width: int, *, is_inside: bool) -> list[str]:
     if is_inside:
         for pieces in (_arguments(text, depths), *(_split(text, depths, ops) for ops in _OPERATORS)):
             if len(pieces) > 1:
-                lines: list[str] = []
-                for piece in pieces:
-                    if lines and len(lines[-1]) + 1 + len(piece) <= width:
-                        lines[-1] += " " + piece
-                    else:
-                        lines += _lay(piece, indent, width, is_inside=True)
-                return lines
+                return _in_pieces(pieces, indent, width)
     return _open_groups(text, depths, indent, width)
+
+
+def _in_pieces(pieces: list[str], indent: str, width: int) -> list[str]:
+    lines: list[str] = []
+    for piece in pieces:
+        if lines and len(lines[-1]) + 1 + len(piece) <= width:
+            lines[-1] += " " + piece
+        elif lines and piece is pieces[-1] and (shared := _sharing(piece, lines[-1] + " ", indent, width)):
+            lines[-1:] = shared
+        else:
+            lines += _lay(piece, indent, width, is_inside=True)
+    return lines
+
+
+def _sharing(text: str, line: str, indent: str, width: int) -> list[str]:
+    """The line goes on with the text up to the bracket that ends it; nothing where that is no gain."""
+    *before, (start, end) = _groups(text, _depths(text)) or [(0, 0)]
+    is_last = end == len(text) - 1 and end - start > _SHORT
+    if not is_last or len(indent) + len(_STEP) + len(text) <= width or len(line) + start + 1 > width:
+        return []
+    if any(end - start > _SHORT for start, end in before):
+        return []
+    lines = _in_brackets(text[start + 1 : end], line + text[: start + 1], indent, width)
+    return [*lines[:-1], lines[-1] + text[end]]
+
+
+def _in_brackets(text: str, line: str, indent: str, width: int, *, may_share: bool = True) -> list[str]:
+    """A line that opens a bracket, and lines of what stands in it."""
+    shared = _sharing(text, line, indent, width) if may_share else []
+    return shared or [line, *_lay(text, indent + _STEP, width, is_inside=True)]
 
 
 def _open_groups(text: str, depths: list[int], indent: str, width: int) -> list[str]:
@@ -56,8 +84,8 @@ def _open_groups(text: str, depths: list[int], indent: str, width: int) -> list[
     for start, end in _groups(text, depths):
         if end - start <= _SHORT:
             continue
-        lines[-1] += text[at : start + 1]
-        lines += _lay(text[start + 1 : end], indent + _STEP, width, is_inside=True)
+        line, inside = lines[-1] + text[at : start + 1], text[start + 1 : end]
+        lines[-1:] = _in_brackets(inside, line, indent, width, may_share=not at)
         at = end
     lines[-1] += text[at:]
     return lines

@@ -24,6 +24,25 @@ def test_brackets_around_a_long_sum():
     assert max(map(len, lines)) <= WIDTH + 1
 
 
+def test_nested_sums_share_a_line():
+    sums = "sum{m}_(max [0; 1 - k])^(min [2; 8 - k]) (sum{n}_(max [0; 1 - l])^(min [2; 8 - l]) (%s))"
+    product = "x[i, 0, k + m - 1, l + n - 1] * conv1_weight[j, 0, m, n]"
+    assert wrapped(f"h[i, j, k, l] = {sums % product}").splitlines() == [
+        f"h[i, j, k, l] = {sums[:-4]}",
+        f"    {product}))",
+    ]
+    assert wrapped(f"h[i, j, k, l] = relu(bias[j] + {sums % product})").splitlines() == [
+        f"h[i, j, k, l] = relu(bias[j] + {sums[: sums.index('(sum') + 1]}",
+        f"    {sums[sums.index('(sum') + 1 : -4]}",
+        f"        {product})))",
+    ]
+
+
+def test_what_fits_a_line_of_its_own_stands_on_it():
+    inner = "first_of_all[i] * weight_of_rows[i] * scale + sum{k}_0^9 (x[i, k] * y[k] * weight_of_columns[k])"
+    assert wrapped(f"f[i] = exp({inner})").splitlines() == ["f[i] = exp(", f"    {inner})"]
+
+
 def test_reads_back_as_the_same_program():
     """What is broken into lines is one definition, with the same text when printed again."""
     f = tadc.function(
