@@ -286,7 +286,7 @@ def test_a_cloth_comes_to_rest() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 12_409,
+    "frontend": 12_437,
     "dialect": 3_526,
     "passes": 53_227,
     "passes/cpu": 1_613,
