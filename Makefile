@@ -7,7 +7,7 @@ CHECKED := tests/frontend tests/lattice tests/dialect tests/test_project.py lit_
 # Tests start many processes, which would compile tadc each, and pytest its own form of the tests.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test sweep stress frameworks lint package release site browse-site bench test-gpu bench-gpu gpu-kit clean
+.PHONY: demo check test sweep times stress frameworks lint package release site browse-site bench test-gpu bench-gpu gpu-kit clean
 
 demo: .venv/plot.stamp
 	$(BIN)/python examples/demo.py
@@ -21,13 +21,17 @@ check: .venv/lint.stamp
 	$(PYTEST) $(CHECKED)
 
 test: .venv/test.stamp
-	@echo "tests: about eight minutes on two cores (make check: one; make sweep: the long ones and the many alike)"
+	@echo "tests: about five minutes on two cores (make check: one; make sweep: the long ones and the many alike)"
 	$(PYTEST) --durations=5
 
 # What `make test` leaves out: long tests, and most of many that are alike.
 sweep: .venv/test.stamp
 	@echo "the sweep: about a quarter of an hour on two cores"
 	$(PYTEST) -m 'sweep and not slow' --durations=5
+
+# How long tests take: `tests/cpu_seconds.txt`, by which they are in the one part or the other.
+times: .venv/test.stamp
+	$(PYTEST) -m '' -p tests.measured_times
 
 # Tests of threads, forks and caches, fifty times each in random order; `make stress STRESS=tests/native` others.
 STRESS := $(addprefix tests/backend/test_,pool.py turns.py jit.py kept_code.py disk_cache.py workspace.py) \

@@ -4,7 +4,6 @@ import ctypes
 import gc
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import hypothesis
 import pytest
 
 from tadc.backend.cpu import backend as cpu
+from tests import measured_times
 
 # The oracle computes in double precision, on the CPU; read when JAX is imported.
 os.environ["JAX_ENABLE_X64"] = "1"
@@ -33,33 +33,14 @@ gc.set_threshold(100_000, 20, 20)
 MEMORY, GROWTH = 1200 << 20, 200 << 20
 MEMORY_OF_SWEEP = 2500 << 20
 
-#: Of more parameters than `MANY` all but every eighth are slow.
-MANY, KEPT = 8, 8
-
 #: glibc's `malloc_trim`; None on other systems.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all but every n-th of the parameters of a test that is marked `one_in(n)` to the sweep.
-
-    Where they are many, most of those after the first are left to slow runs; so are all but every n-th of
-    those in the sweep where a test is marked `sweep_one_in(n)`.
-    """
-    seen: Counter[str] = Counter()
-    swept: Counter[str] = Counter()
-    for item in items:
-        mark, test = item.get_closest_marker("one_in"), item.nodeid.partition("[")[0]
-        if mark and not item.get_closest_marker("slow"):
-            if seen[test] % mark.args[0]:
-                item.add_marker("slow" if seen[test] > MANY and seen[test] % KEPT else "sweep")
-            seen[test] += 1
-        fewer = item.get_closest_marker("sweep_one_in")
-        if fewer and item.get_closest_marker("sweep") and not item.get_closest_marker("slow"):
-            if swept[test] % fewer.args[0]:
-                item.add_marker("slow")
-            swept[test] += 1
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave long tests, and most of many alike, to the sweep and to slow runs."""
+    measured_times.choose(config, items)
 
 
 @pytest.fixture(autouse=True)

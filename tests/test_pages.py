@@ -16,7 +16,6 @@ GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.md"))
 LONG = {"c", "inverses", "jax", "passes", "python-programs", "scipy"}
 
 
-@pytest.mark.sweep_one_in(6)
 @pytest.mark.as_shipped
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 @pytest.mark.parametrize(

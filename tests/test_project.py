@@ -121,7 +121,6 @@ def test_circles_of_imports_are_found(tmp_path: Path) -> None:
     assert circles(graph) == [["a.one", "a.three", "a.two"], ["b.four", "b.one", "b.three", "b.two"]]
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()

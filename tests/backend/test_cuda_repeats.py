@@ -237,7 +237,6 @@ def test_arrays_of_cupy(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cupy.made == [(3,)] * 3
 
 
-@pytest.mark.sweep
 def test_arrays_of_jax(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody writes to JAX's memory: results are ours, handed over."""
     jax: Any = ModuleType("jax")

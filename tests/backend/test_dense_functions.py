@@ -41,14 +41,12 @@ def check(name: str, kind: str, x: Array, wide: Any) -> None:
     assert errors[worst] <= BOUNDS[name], f"{name}({x[worst]!r}) is off by {errors[worst]:.2f} ulp"
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_single_precision(name: str) -> None:
     bits = np.arange(0, 1 << 32, 4099, dtype=np.uint32)
     check(name, "f32", bits.view(np.float32), np.float64)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no float is wider than f64 here")
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ERRORS])
 def test_double_precision(name: str) -> None:

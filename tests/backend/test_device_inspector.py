@@ -47,7 +47,6 @@ def test_looks(device: Device) -> None:
     assert on.largest(put(device, [])) == -1
 
 
-@pytest.mark.sweep
 def test_a_call_with_index_arrays_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """They stay there: nothing is looked at by the CPU but what is wrong."""
     text = """
@@ -75,7 +74,6 @@ def test_a_call_with_index_arrays_on_the_device(monkeypatch: pytest.MonkeyPatch)
         kernel(*given)
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("sm", [70, 80, 90])
 def test_ptxas_takes_the_kernels(sm: int) -> None:
     """Also of older architectures."""

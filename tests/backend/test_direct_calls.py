@@ -167,7 +167,6 @@ FITS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("form", FITS)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("a", [2.5, np.float64(2.5), np.array(2.5)])

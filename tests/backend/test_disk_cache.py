@@ -216,7 +216,6 @@ print(wrong)
 """
 
 
-@pytest.mark.sweep
 def test_processes_write_at_the_same_time(cache: DiskCache) -> None:
     """With a limit that makes each of them remove what others read."""
     processes = [
@@ -257,7 +256,6 @@ def test_what_is_no_size_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
             assert size_given("TADC_CACHE_SIZE", DEFAULT_LIMIT) == size
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("variable", ["TADC_CACHE_SIZE", "TADC_KEEP_MEMORY"])
 def test_a_process_warns_of_what_is_no_size(variable: str, tmp_path: Path) -> None:
     program = "import numpy, tadc; tadc.function('x: f64[3]; y[i] = 2*x[i]')(numpy.ones(3))"

@@ -16,7 +16,6 @@ from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tests.gpu_programs import PROGRAMS
-from tests.reference.sampling import slow_but_one_in
 
 ROOT = Path(__file__).parents[2]
 REGISTERS = 1 << 16
@@ -49,10 +48,8 @@ SPILLING = {"coulomb", "markov"}
 SPILLING_ON = {(70, "gravity"), (70, "springs"), (80, "batch-norm"), (120, "local")}
 
 
-@pytest.mark.one_in(24)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("workload", [*WORKLOADS, *EVERYDAY], ids=lambda w: w.name)
-@pytest.mark.parametrize("sm", slow_but_one_in(4, [80, 70, 90, 120]))
+@pytest.mark.parametrize("sm", [80, 70, 90, 120])
 def test_no_workload_spills(workload, sm):
     """Value and gradients of the benchmark, at its sizes."""
     program = workload.derivative("f32", workload.sizes).program
@@ -60,7 +57,6 @@ def test_no_workload_spills(workload, sm):
     check(compiled(program, sm), sm, spills=spills)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["strided_conv2d", "conv2d"])
 def test_kernels_for_unknown_sizes_do_not_spill(name):
     """Strides that are not known take registers too: tiles in f64 are smaller there."""
@@ -70,8 +66,7 @@ def test_kernels_for_unknown_sizes_do_not_spill(name):
     check(state, 90)
 
 
-@pytest.mark.one_in(6)
-@pytest.mark.parametrize("name", slow_but_one_in(2, PROGRAMS))
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_layouts_are_accepted(name):
     """Value and gradients of a program for each layout of threads."""
     state = Compilation(

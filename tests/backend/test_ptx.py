@@ -84,7 +84,6 @@ def test_division_and_square_root_are_rounded_as_on_the_cpu(kind: str) -> None:
     assert ".ftz" not in text
 
 
-@pytest.mark.one_in(12)
 @pytest.mark.parametrize("use_libdevice", [True, False])
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", sorted(DEFINED))

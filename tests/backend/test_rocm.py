@@ -30,8 +30,6 @@ def assembled(text: str, mode: str, chip: str = "gfx942") -> Compilation:
     return state
 
 
-@pytest.mark.one_in(24)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("mode", ["value", "vjp"])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_assemble(path: Path, mode: str) -> None:

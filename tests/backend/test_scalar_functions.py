@@ -103,7 +103,6 @@ def error_in_ulp(x: Array, y: Array, reference: Any) -> Array:
     return errors
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", NAMES)
 def test_error_is_below_its_bound(name: str, kind: str) -> None:

@@ -171,7 +171,6 @@ def test_others_are_compared_on_the_gpu(counting: Counting, compiled: Any) -> No
         compiled(*map(Strided, given))
 
 
-@pytest.mark.sweep
 def test_what_was_made_goes_with_the_array(
     counting: Counting, compiled: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,7 +48,6 @@ def on_vectors(operation: str, operands: int, kind: str, lanes: int) -> str:
     return text.replace("LANES", str(lanes)).replace("TYPE", kind)
 
 
-@pytest.mark.one_in(12)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", UNARY)
 def test_lanes_equal_scalars(name: str, kind: str) -> None:
@@ -63,7 +62,6 @@ def test_lanes_equal_scalars(name: str, kind: str) -> None:
         np.testing.assert_array_equal(kernel([x])[0], expected, err_msg=f"{lanes} lanes")
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("operation", ["math.powf", "math.atan2", "math.copysign", "arith.remf"])
 def test_lanes_of_two_operands_equal_scalars(operation: str, kind: str) -> None:

@@ -50,7 +50,6 @@ def test_weights_are_fitted_to_times() -> None:
     assert weights["broadcast"] / weights["load"] == pytest.approx(3, rel=0.3)
 
 
-@pytest.mark.sweep
 def test_the_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

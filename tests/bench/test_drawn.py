@@ -24,7 +24,6 @@ ROOT = Path(__file__).parents[2]
 EACH = 6
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("name", CLASSES)
 def test_what_is_drawn_agrees_with_its_peers(name: str, place: int) -> None:
@@ -32,8 +31,6 @@ def test_what_is_drawn_agrees_with_its_peers(name: str, place: int) -> None:
     assert set(contenders(workload, "f64", small=True)) > {TADC}
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("place", range(3, EACH))
 @pytest.mark.parametrize("name", CLASSES)
 def test_more_that_is_drawn_agrees_with_its_peers(name: str, place: int) -> None:
@@ -57,7 +54,6 @@ def test_a_seed_draws_the_same_programs_however_many() -> None:
     assert sum(same) < len(same) / 4
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("workload", [*EVERYDAY, *WORKLOADS][::3], ids=lambda workload: workload.name)
 def test_spellings_mean_the_same(workload: object) -> None:
     assert isinstance(workload, type(EVERYDAY[0]))
@@ -114,7 +110,6 @@ def test_pages_have_the_marks(rows: Rows) -> None:
         assert end in text
 
 
-@pytest.mark.sweep
 def test_programs_are_timed_in_processes() -> None:
     options = argparse.Namespace(classes=["grids"], each=1, dtype="f32")
     (row,) = _timed(options, 1, 1, True)

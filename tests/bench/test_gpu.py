@@ -46,7 +46,6 @@ def test_counts_of_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
     assert total.split()[:2] == ["1", "launch"]
 
 
-@pytest.mark.sweep
 def test_bundles_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["test", str(folder), "--target", "emulated", "--only", *NAMES]
     assert main(words) == 0
@@ -59,7 +58,6 @@ def test_bundles_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "8 of 8 cases agree" in (folder / "gpu-the-emulator.md").read_text()
 
 
-@pytest.mark.sweep
 def test_a_wrong_result_is_told(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(folder / "test" / "matmul-f64", tmp_path / "test" / "matmul-f64")
     path = tmp_path / "test" / "matmul-f64" / CASE
@@ -70,7 +68,6 @@ def test_a_wrong_result_is_told(folder: Path, tmp_path: Path, capsys: pytest.Cap
     assert "WRONG matmul-f64" in capsys.readouterr().out
 
 
-@pytest.mark.sweep
 def test_what_fails_is_a_result(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever a case raises is told, and the others run; what was begun and not finished has failed."""
     for name in ("fir-f32", "matmul-f32", "matmul-f64"):
@@ -87,7 +84,6 @@ def test_what_fails_is_a_result(folder: Path, tmp_path: Path, capsys: pytest.Cap
     assert [found[name]["ok"] for name in sorted(found)] == [False, False, True]
 
 
-@pytest.mark.sweep
 def test_results_of_a_driver_are_compared_by_their_bits(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +127,6 @@ def test_steps_of_recurrences_are_divided_as_they_are_named(name: str) -> None:
     assert way == {"diagonals": "block"}.get(name, name)
 
 
-@pytest.mark.sweep
 def test_times(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Checked before they are taken; the JSON has all that the table is made of."""
     words = ["--results", str(folder), "--target", "emulated", "--small", "--only", "matmul-f32"]
@@ -205,7 +200,6 @@ def test_without_a_gpu_or_bundles(
     assert "there are no bundles" in capsys.readouterr().err
 
 
-@pytest.mark.sweep
 def test_bundles_need_no_compiler(folder: Path, root: Path) -> None:
     """As on a machine with a GPU and Python with NumPy alone."""
     program = (

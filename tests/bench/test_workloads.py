@@ -25,7 +25,6 @@ def each(which: Callable[[Workload], object] = bool) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("name", [w.name for w in WORKLOADS if which(w)])
 
 
-@pytest.mark.one_in(8)
 @each()
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_tadc_agrees(name: str, dtype: type) -> None:
@@ -35,7 +34,6 @@ def test_tadc_agrees(name: str, dtype: type) -> None:
     assert worst_error(ours.results(), workload.reference(given)) < 100 * np.finfo(dtype).eps
 
 
-@pytest.mark.sweep
 @each()
 def test_peers_agree(name: str) -> None:
     """JAX differentiates by itself: this checks the closed forms, which are the reference, too."""
@@ -90,7 +88,6 @@ def _too_large(jax: Any, x: Any, w: Any) -> Any:
     raise MemoryError("too large")
 
 
-@pytest.mark.sweep
 def test_who_is_wrong_or_fails_is_not_timed() -> None:
     fir = BY_NAME["fir"]
     peers = {"NumPy": fir.peers["NumPy"], "JAX": _double, "JAX, tuned": _too_large}
@@ -114,7 +111,6 @@ def test_nothing_agrees_with_the_wrong(found: np.ndarray) -> None:
     assert not worst_error([found], (np.ones(3),)) <= 1e-3
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("workload", [w for w in forward.ROWS if w.name in ("semenov", "fir", "paper")])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_tangents_agree(workload: Workload, dtype: str) -> None:
@@ -130,8 +126,6 @@ def test_uncertainties_agree(name: str) -> None:
     assert uncertainty.calls(name, 20).keys() == {"tadc", "uncertainties"}
 
 
-@pytest.mark.one_in(18)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", [w.name for w in EVERYDAY])
 def test_everyday_programs_agree(name: str) -> None:
     pytest.importorskip("jax")
@@ -140,9 +134,6 @@ def test_everyday_programs_agree(name: str) -> None:
     assert {"tadc", "JAX"} <= set(made) <= {"tadc", *workload.peers}
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(2)
-@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", [w.name for w in SPARSE])
 def test_programs_with_index_arrays_agree(name: str) -> None:
     pytest.importorskip("jax")
@@ -152,8 +143,6 @@ def test_programs_with_index_arrays_agree(name: str) -> None:
     assert {"tadc", *others} <= set(made) <= {"tadc", *workload.peers}
 
 
-@pytest.mark.one_in(24)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", [w.name for w in (*WORKLOADS, *EVERYDAY)])
 @pytest.mark.parametrize(("processor", "dtype"), [("x86-64-v4", "f32"), ("x86-64-v2", "f64")])
 def test_large_sizes_have_a_plan_on_every_processor(name: str, processor: str, dtype: str) -> None:

@@ -60,7 +60,6 @@ CASES: Mapping[str, tuple[str, Any, str]] = {
 }
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CASES)
 def test_parts_are_those_of_the_whole(name: str) -> None:
     text, derived, indices = CASES[name]

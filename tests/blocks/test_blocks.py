@@ -157,8 +157,6 @@ def several(results: Any) -> list[Array]:
     return list(results) if isinstance(results, tuple) else [np.asarray(results)]
 
 
-@pytest.mark.one_in(14)
-@pytest.mark.sweep_one_in(8)
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_are_the_whole(name: str) -> None:
     """To the bit, but for sums of parts and what is made of these."""
@@ -175,8 +173,6 @@ def test_blocks_are_the_whole(name: str) -> None:
             np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.one_in(9)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_no_box_has_a_side_too_many(name: str) -> None:
     """A NaN in the first or last plane of a box reaches a result of the block."""

@@ -7,8 +7,6 @@ import tadc
 from tests.blocks.test_blocks import CASES
 
 
-@pytest.mark.one_in(6)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", [n for n in CASES if n not in ("edges", "softmax, gradient")])
 def test_each_side_of_a_box_is_read(name: str) -> None:
     case = CASES[name]

@@ -57,16 +57,12 @@ def several_of(arrays: Any) -> tuple[Any, ...]:
     return arrays if isinstance(arrays, tuple) else (arrays,)
 
 
-@pytest.mark.one_in(6)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_have_the_bits_of_those_one_by_one(name: str) -> None:
     """Whatever the chunks of arguments are: these do not divide as blocks do."""
     assert_blocks(CASES[name], 4)
 
 
-@pytest.mark.one_in(16)
-@pytest.mark.sweep_one_in(5)
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_are_as_chunks_where_nothing_else_is_said(name: str) -> None:
     case = CASES[name]
@@ -307,8 +303,6 @@ def test_mapped_files_are_neither_copied_nor_sent(tmp_path: Any, monkeypatch: py
     assert mapped_file(x[::2]) is None
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("scheduler", ["threads", pytest.param("processes", marks=pytest.mark.sweep)])
 def test_blocks_are_written_into_arrays(tmp_path: Any, scheduler: str) -> None:
     """In memory, where threads write themselves; in files that are mapped; sums of blocks too."""

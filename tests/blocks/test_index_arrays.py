@@ -138,7 +138,6 @@ def function_of(name: str) -> tadc.Function:
     return tadc.vjp(f, wrt=[by[index] for index in blocks]) if is_gradient else f
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_are_the_whole(name: str) -> None:
     """By f.block, and by Dask, whose arrays have other chunks."""
@@ -306,7 +305,6 @@ def test_conditions_that_keep_a_read_in_range() -> None:
     np.testing.assert_array_equal(f.block(n=4)(**given), f(**given))
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CASES)
 def test_each_place_of_a_list_is_read(name: str) -> None:
     """And each place that is read is in its list; of a list of fewer places the certificate says so."""

@@ -11,7 +11,6 @@ ROOT = Path(__file__).parent.parent.parent
 MPIEXEC = Path(sys.executable).parent / "mpiexec"
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.skipif(
     not find_spec("mpi4py") or not MPIEXEC.exists(), reason="needs mpi4py and mpich, from PyPI"
 )

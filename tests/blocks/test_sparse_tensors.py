@@ -67,7 +67,6 @@ def dense(value: Any) -> NDArray[Any]:
     return value.toarray() if sparse.issparse(value) else np.asarray(value)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_are_those_of_scipy(name: str) -> None:
     case = CASES[name]

@@ -44,14 +44,11 @@ def _check(spec: str) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12, err_msg=spec)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("spec", ["ij,jk->ik", "ij,jk", "ii->i", "ii", "ba", "i->", ",i->i", "ab,bc,cd->ad"])
 def test_specs_that_people_write(spec: str) -> None:
     _check(spec)
 
 
-@pytest.mark.one_in(16)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_specs(seed: int) -> None:
     _check(_spec(seed))

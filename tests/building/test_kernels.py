@@ -75,8 +75,6 @@ def _bilateral(image, s, r):
     return jnp.array([[pixel(y, x) for x in range(columns)] for y in range(rows)])
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize(
     ("f", "reference", "arrays"),
     [

@@ -58,8 +58,6 @@ def test_the_programs_of_the_documentation(name: str) -> None:
     _same(_TEXTS[name])
 
 
-@pytest.mark.one_in(20)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("first", range(0, 400, 20))
 def test_random_programs(first: int) -> None:
     for seed in range(first, first + 20):
@@ -67,14 +65,12 @@ def test_random_programs(first: int) -> None:
         _same(str(sized.generate(seed)[0]))
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("first", range(0, 100, 25))
 def test_random_recurrences(first: int) -> None:
     for seed in range(first, first + 25):
         _same(str(components.generate(seed)))
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_derivatives(first: int) -> None:
     for seed in range(first, first + 10):

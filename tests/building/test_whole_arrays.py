@@ -167,8 +167,6 @@ def _sizes(f: tadc.Function) -> set[str]:
     return set(inspect.signature(f).parameters)
 
 
-@pytest.mark.one_in(24)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("body", BODIES, ids=[str(n) for n in range(len(BODIES))])
 def test_numpy_and_jax(body: Callable[..., Any]) -> None:
     _check(body)
@@ -191,7 +189,6 @@ def test_libraries_that_a_kernel_names() -> None:
     assert math.exp(1) == pytest.approx(2.718281828459045)  # the modules themselves are as they were
 
 
-@pytest.mark.sweep
 def test_functions_of_jax_outside_of_kernels_say_what_to_write() -> None:
     x = tadc.argument("x", "f64", 3)
     for call in (lambda: jnp.exp(x), lambda: jnp.exp(x[0]), lambda: jax.nn.softmax(x * 2)):
@@ -200,7 +197,6 @@ def test_functions_of_jax_outside_of_kernels_say_what_to_write() -> None:
     assert str(jnp.float32(2) * x) == str(2.0 * x)
 
 
-@pytest.mark.sweep
 def test_a_layer_as_jax_has_it() -> None:
     @tadc.kernel
     def g(x: tadc.f64[N, K], w: tadc.f64[K, M]):

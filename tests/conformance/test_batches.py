@@ -17,7 +17,6 @@ from tadc.frontend.specialise import problems_at
 from tests.conformance.test_forward import CASES, close, named
 from tests.fuzz import generate, sized
 from tests.fuzz.test_recurrences import recurrence
-from tests.reference.sampling import slow_but_one_in
 
 Arrays = dict[str, NDArray[np.floating]]
 
@@ -61,9 +60,7 @@ def with_gradients(f: tadc.Function, inputs: Arrays, seed: int) -> tuple[tadc.Fu
     return g, {**inputs, **weights}
 
 
-@pytest.mark.one_in(20)
-@pytest.mark.sweep_one_in(3)
-@pytest.mark.parametrize("name", slow_but_one_in(4, CASES))
+@pytest.mark.parametrize("name", CASES)
 def test_programs(name: str) -> None:
     case = CASES[name]
     f, inputs = tadc.function(case.program), case.inputs()
@@ -73,8 +70,6 @@ def test_programs(name: str) -> None:
     compare(g, given, list(g.inputs), case.tolerance)
 
 
-@pytest.mark.one_in(14)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", range(28))
 def test_random_programs(seed: int) -> None:
     program = generate.generate(seed, small=True)
@@ -92,7 +87,6 @@ def test_random_programs(seed: int) -> None:
     compare(g, given, [n for n in g.inputs if random.random() < 0.7], tolerance)
 
 
-@pytest.mark.one_in(14)
 @pytest.mark.parametrize("seed", range(28))
 def test_random_recurrences(seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -105,8 +99,6 @@ def test_random_recurrences(seed: int) -> None:
     np.testing.assert_allclose(found, np.stack([f(**given), f(**twice)]), rtol=1e-12)
 
 
-@pytest.mark.one_in(10)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_sizes(seed: int) -> None:
     """Sizes stay symbols beside the batch's; those that have no meaning are refused alike."""
@@ -139,7 +131,6 @@ def test_random_sizes(seed: int) -> None:
             )
 
 
-@pytest.mark.one_in(10)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples(path: Path) -> None:
     f = tadc.load(path)

@@ -22,7 +22,6 @@ def gradient(expression: str, x: list[float], df: list[float], **others: list[fl
     return found
 
 
-@pytest.mark.one_in(9)
 @pytest.mark.parametrize(
     ("expression", "x", "expected"),
     [
@@ -61,7 +60,6 @@ def test_derivative(expression: str, x: list[float], expected: list[float]) -> N
     np.testing.assert_allclose(gradient(expression, x, [2, 2, 2]), 2 * np.array(expected), rtol=1e-15)
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("expression", "x"),
     [

@@ -20,7 +20,6 @@ def squarings(count: int) -> str:
     return "\n".join([*lines, f"f[i] = v{count}[i]"])
 
 
-@pytest.mark.sweep
 def test_thirty_squarings() -> None:
     """Value and derivatives are right, and come in the time of a small program."""
     start = time.perf_counter()

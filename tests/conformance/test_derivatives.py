@@ -33,7 +33,6 @@ def random(**shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
     return {name: rng.uniform(-1, 1, shape) for name, shape in shapes.items()}
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("wrt", ["d", ("b", "d"), ("d", "a")])
 def test_with_respect_to_some(wrt: str | tuple[str, ...]) -> None:
     """Only the gradients asked for, in the order asked."""
@@ -43,7 +42,6 @@ def test_with_respect_to_some(wrt: str | tuple[str, ...]) -> None:
     assert tuple(g.outputs) == tuple(f"d{name}" for name in wrt)
 
 
-@pytest.mark.sweep
 def test_third_order_of_one_argument() -> None:
     """Each order's names are its own."""
 

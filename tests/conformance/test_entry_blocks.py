@@ -70,7 +70,6 @@ def test_parts_add_up(dtype: str) -> None:
     np.testing.assert_allclose(turned.toarray(), found[0].toarray(), rtol=0, atol=1e-3)
 
 
-@pytest.mark.sweep
 def test_lists_of_several_jacobians() -> None:
     """One kernel computes them all; errors are those of other calls."""
     text = """s: index[E] in N; x: f64[N, 2]; w: f64[E]; v: f64[N]

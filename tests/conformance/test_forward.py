@@ -23,7 +23,6 @@ from tests.conformance import (
     test_tensor_algebra,
 )
 from tests.reference.cases import Case
-from tests.reference.sampling import slow_but_one_in
 
 MODULES = (test_index_maps, test_programs, test_quasi_affine, test_reductions, test_scan, test_tensor_algebra)
 CASES = {f"{m.__name__.rpartition('.')[2]}: {c.name}": c for m in MODULES for c in m.CATALOGUE.cases}
@@ -51,8 +50,7 @@ def close(found: NDArray[np.floating], expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.parametrize("name", slow_but_one_in(4, CASES))
+@pytest.mark.parametrize("name", CASES)
 def test_value_and_tangent(name: str) -> None:
     """Both, in one unit; the value of a program without reductions has the bits of the plain one."""
     case = CASES[name]
@@ -110,7 +108,6 @@ PROGRAMS: dict[str, tuple[str, Callable[..., jax.Array], tuple[int, int]]] = {
 }
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_forward_over_reverse(name: str) -> None:
     """The tangent of the gradients."""
@@ -131,7 +128,6 @@ def test_forward_over_reverse(name: str) -> None:
         close(one, other, 1e-12)
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_reverse_over_forward_and_twice_forward(name: str) -> None:
     """The gradients of the tangent, and the tangent of the tangent."""

@@ -68,7 +68,6 @@ BINARY: list[tuple[str, Callable[..., np.ndarray], Scalar, float]] = [
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1e-300, -1e-300, 1e-9, 20.0, -20.0, 700.5, 1e300, inf, -inf, nan]
 
 
-@pytest.mark.one_in(12)
 @pytest.mark.parametrize(
     ("name", "values", "derivatives", "low", "high"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS]
 )
@@ -88,7 +87,6 @@ def test_unary(
     check(str(f), reference, {"x": x}, order=2, reprinted=0)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "values", "derivatives", "low"), BINARY, ids=[row[0] for row in BINARY])
 def test_binary(name: str, values: Callable[..., np.ndarray], derivatives: Scalar, low: float) -> None:
     """The same for functions of two values."""
@@ -113,7 +111,6 @@ def test_remainder() -> None:
     np.testing.assert_allclose(f(x=x, y=y), np.mod(x[:, None], y), rtol=1e-14)
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("name", "values", "derivatives", "low", "high"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS]
 )

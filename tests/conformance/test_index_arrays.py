@@ -139,8 +139,6 @@ def directions(values: Mapping[str, Any], front: tuple[int, ...] = ()) -> Arrays
     return {name: random.normal(size=(*front, *np.shape(x))) for name, x in values.items()}
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_tangents_and_cotangents(name: str) -> None:
     case, f, wrt = CASES[name], CASES[name].function, list(CASES[name].values)
@@ -159,8 +157,6 @@ def test_tangents_and_cotangents(name: str) -> None:
         close(found[f"d{n}"], gradients[n])
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(8)
 @pytest.mark.parametrize("name", CASES)
 def test_jacobians_and_hessians(name: str) -> None:
     case, f, wrt = CASES[name], CASES[name].function, list(CASES[name].values)
@@ -178,8 +174,6 @@ def test_jacobians_and_hessians(name: str) -> None:
         close(value, products[n])
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_batches_of_index_arrays(name: str) -> None:
     """Of all inputs; the gradient of a batch, and a batch of gradients."""
@@ -207,7 +201,6 @@ def test_batches_of_index_arrays(name: str) -> None:
     )
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", CASES)
 def test_uncertainties(name: str) -> None:
     case, f, wrt = CASES[name], CASES[name].function, list(CASES[name].values)
@@ -249,7 +242,6 @@ INVERTED = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", INVERTED)
 def test_inverses(name: str) -> None:
     wrt, text, indices = INVERTED[name]

@@ -368,8 +368,6 @@ def _(x: Array, w: Array) -> Array:
     return jnp.einsum("oct,cpt->op", w, x[:, 2 * p + 2 * t])
 
 
-@pytest.mark.one_in(24)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_index_maps(row: Case) -> None:
     """Value and gradients at every order of the row."""

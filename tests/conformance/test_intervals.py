@@ -63,7 +63,6 @@ def test_every_function_of_the_language_has_bounds() -> None:
         assert low <= high
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", EXACT)
 @given(x=boxes, y=boxes, s=st.floats(0, 1), t=st.floats(0, 1))
 @example(x=(0.0, 0.0), y=(1.0, 2.0), s=0.0, t=0.0)
@@ -231,7 +230,6 @@ def test_pieces_are_tighter_and_hold(fn: Any) -> None:
     assert plain.U == tadc.propagate(fn, {"x": 1.0}, u={"x": 0.1}, method="interval", pieces=1).U
 
 
-@pytest.mark.sweep
 def test_pieces_of_arrays_and_measurements() -> None:
     """`x - x` cut 200 times is near 0; of many measurements each is cut by itself."""
     f = tadc.function("x: f64[2]; y: f64; z = x[0] * y - x[0] * y; w[i] = x[i] * (1 - x[i])")

@@ -81,8 +81,6 @@ def test_stable_values_with_an_unstable_inverse() -> None:
     assert 0 <= residual < 1e-12
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("size", SIZES)
 def test_leapfrog_on_a_ring(size: int) -> None:
     random = np.random.default_rng(1)
@@ -93,8 +91,6 @@ def test_leapfrog_on_a_ring(size: int) -> None:
     assert inverse.plan.forms == 2
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("size", SIZES)
 def test_affine_coupling_flow(size: int) -> None:
     half, random = size // 2, np.random.default_rng(2)
@@ -103,12 +99,10 @@ def test_affine_coupling_flow(size: int) -> None:
     assert inverse.plan.kinds == {"diagonal": 6}
 
 
-@pytest.mark.sweep
 def test_van_der_pol() -> None:
     assert compare_case(van_der_pol(40), [np.array(1.2), np.array(-0.4)]).plan.forms == 1
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("size", [2, 500])
 def test_many_van_der_pol_oscillators(size: int) -> None:
     random = np.random.default_rng(3)
@@ -125,8 +119,6 @@ def recurrence_jacobian(x: np.ndarray) -> np.ndarray:
     return np.linalg.solve(inner, np.diag(1 + 0.3 * x**2))
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("size", [2, 3, 300])
 def test_recurrence_of_scalars(size: int) -> None:
     x = np.random.default_rng(4).standard_normal(size)
@@ -137,7 +129,6 @@ def test_recurrence_of_scalars(size: int) -> None:
     assert inverse.plan.forms == 2
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", [2, 3, 1000])
 def test_recurrence(size: int) -> None:
     x = np.random.default_rng(4).standard_normal(size)

@@ -16,14 +16,12 @@ from tadc.compiler.derive import read_back
 from tadc.compiler.stages import Compilation
 from tadc.passes.terms.operation_counts import count_program
 from tests.conformance.test_forward import CASES, PROGRAMS, close, named
-from tests.reference.sampling import slow_but_one_in
 
 #: What values decide, and factors that are forms of indices, are no part of a pattern.
 CHOICES = ("max", "min", "select", "%", "* k)", "* i;", "frac", "scan")
 
 
-@pytest.mark.one_in(16)
-@pytest.mark.parametrize("name", slow_but_one_in(6, CASES))
+@pytest.mark.parametrize("name", CASES)
 def test_of_all_arguments(name: str) -> None:
     """Every partial derivative of every output."""
     case = CASES[name]
@@ -139,8 +137,6 @@ LAYERS: dict[str, tuple[str, Any, tuple[tuple[int, ...], ...]]] = {
 }
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers(name: str) -> None:
     """Dense Jacobians by all arguments, of an energy the Hessian, for any sizes and for these."""
@@ -169,7 +165,6 @@ SCALARS = {name: case for name, case in PROGRAMS.items() if name == "pairs"} | {
 }
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", SCALARS)
 def test_hessians(name: str) -> None:
     """All blocks of second derivatives, and their product with a direction."""

@@ -87,8 +87,6 @@ def _(u: Array) -> Array:
     return s**2 - u
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_large_sizes(row: Case) -> None:
     """Value and gradients at every order of the row."""

@@ -64,8 +64,6 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("fast", [False, True], ids=["", "fast-math"])
 @pytest.mark.parametrize("type", ["f64", "f32"])
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -80,7 +78,6 @@ def test_gradients(name: str, type: str, fast: bool) -> None:
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("options", [{"materialize": "never"}, {"memory_limit": 0}])
 def test_no_option_makes_a_gradient_wrong(options: dict[str, object]) -> None:
     gradient = tadc.grad(tadc.function(CORRELATION), **options)  # pyright: ignore[reportArgumentType]
@@ -109,8 +106,6 @@ ALL = ["vjp vjp", "vjp jvp", "jvp vjp", "jvp jvp", "vjp vjp vjp", "vjp jvp vjp",
 SLOW = ["vjp vjp jvp", "vjp jvp jvp", "jvp vjp vjp", "jvp jvp vjp"]
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("modes", [*ALL, *(pytest.param(m, marks=pytest.mark.slow) for m in SLOW)])
 def test_elements_that_tie_share_all_derivatives(modes: str) -> None:
     """A maximum has the mean of the derivatives of the elements that tie, at any order, by any modes."""

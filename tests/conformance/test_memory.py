@@ -23,8 +23,6 @@ POOLS = {
 }
 
 
-@pytest.mark.one_in(6)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("name", POOLS)
 def test_pooling(name: str, is_known: bool) -> None:

@@ -11,7 +11,6 @@ import tadc
 from tests.conformance.test_uncertainty import CORR, IMPEDANCE, PROGRAMS, U, impedance, inputs_of
 
 
-@pytest.mark.sweep
 def test_monte_carlo() -> None:
     """Of a linear function it is the GUM's; the same seed gives the same; t has a larger spread."""
     f = tadc.function("a: f64; b: f64; y = 2*a - b; z = a")
@@ -35,7 +34,6 @@ def test_monte_carlo() -> None:
         assert t.u["z"] == pytest.approx(0.1 * math.sqrt(5 / 3), rel=0.05)
 
 
-@pytest.mark.sweep
 def test_monte_carlo_of_many_and_of_arrays() -> None:
     at = {"V": np.array([4.0, 5.0]), "I": 0.02, "phi": 1.0}
     for fn in (tadc.function(IMPEDANCE), impedance):

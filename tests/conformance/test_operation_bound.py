@@ -31,7 +31,6 @@ from tests.conformance import (
     test_scan,
     test_tensor_algebra,
 )
-from tests.reference.sampling import slow_but_one_in
 
 MODULES = (
     test_index_maps,
@@ -116,7 +115,6 @@ def within(program: Program, times: int, of: Program | None = None) -> bool:
     return cost(program, "value-and-vjp", "auto") <= times * primal + elements
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", [*CASES, *BY_NAME])
 def test_first_order(name: str) -> None:
     program = program_of(name)
@@ -124,8 +122,7 @@ def test_first_order(name: str) -> None:
         assert within(program, 4) == (name not in ABOVE), ABOVE.get(name)
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.parametrize("name", slow_but_one_in(2, [*CASES, *BY_NAME]))
+@pytest.mark.parametrize("name", [*CASES, *BY_NAME])
 def test_second_order(name: str) -> None:
     program = program_of(name)
     if program is not None:
@@ -137,20 +134,17 @@ def test_names_of_those_above() -> None:
     assert ABOVE.keys() | ABOVE_TWICE.keys() <= CASES.keys() | BY_NAME.keys()
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", SIZES)
 def test_first_order_of_examples(name: str) -> None:
     assert within(programs([name])[name], 4)
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", SIZES)
 def test_second_order_of_examples(name: str) -> None:
     program = programs([name])[name]
     assert within(derive(program, "value-and-vjp"), 12, program)
 
 
-@pytest.mark.one_in(9)
 @pytest.mark.parametrize(("name", "argument"), [(n, a) for n, layer in LAYERS.items() for a in layer.by])
 def test_jacobians_and_hessians(name: str, argument: str) -> None:
     """No term is computed where a delta makes it 0, nor over more indices than it depends on."""
@@ -162,7 +156,6 @@ def test_jacobians_and_hessians(name: str, argument: str) -> None:
     assert found.product <= 4 * found.once
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "distance", ["sum{m} ((q[j, m] - x[i, m])**2)", "((q[j, 0] - x[i, 0])**2 + (q[j, 1] - x[i, 1])**2)"]
 )

@@ -306,8 +306,6 @@ def _(x: Array) -> Array:
     return h[:3] * h[1:] + x[:3]
 
 
-@pytest.mark.one_in(18)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_programs(row: Case) -> None:
     """Value and gradients at every order of the row."""

@@ -369,8 +369,6 @@ def _(x: Array) -> Array:
     return jnp.where(i // 2 % 2 == 0, x + x[np.minimum(i + 2, 7)] ** 2, x[i - 2] * x)
 
 
-@pytest.mark.one_in(24)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_quasi_affine(row: Case) -> None:
     """Value and gradients at every order of the row."""

@@ -164,8 +164,6 @@ def _(x: Array) -> Array:
     return jnp.prod(x) * logsumexp(2 * x)
 
 
-@pytest.mark.one_in(32)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_reductions(row: Case) -> None:
     """Value and gradients at every order of the row."""
@@ -203,7 +201,6 @@ def test_over_nothing(kind: str, empty: float) -> None:
     np.testing.assert_array_equal(gradients, [0, 1, 0])
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("kind", "elements", "expected"),
     [
@@ -238,7 +235,6 @@ def test_values_that_are_not_ordinary(kind: str, elements: list[float], expected
         np.testing.assert_allclose(value(kind, elements, "f32"), np.float32(expected), rtol=1e-6)
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("kind", "elements", "expected"),
     [

@@ -491,8 +491,6 @@ REPORTS = [
 ]
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name)
 def test_reported(report: Report) -> None:
     """At the point of the report."""

@@ -39,7 +39,6 @@ SAFE = {
 }
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_safe_products(name: str) -> None:
     with warnings.catch_warnings():

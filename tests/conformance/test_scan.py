@@ -419,8 +419,6 @@ def _(x: Array) -> Array:
     return jnp.stack(found)
 
 
-@pytest.mark.one_in(20)
-@pytest.mark.sweep_one_in(5)
 @pytest.mark.parametrize("chosen", CATALOGUE.cases, ids=lambda c: c.name)
 def test_case(chosen: Case) -> None:
     """Values and gradients, printed and read again."""

@@ -176,8 +176,6 @@ def _(S: Array, g: Array) -> Array:
     return jnp.stack([f[place] for place in np.ndindex(3, 4)]).reshape(3, 4)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(5)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_science(row: Case) -> None:
     """Value and gradients at every order of the row."""

@@ -80,7 +80,6 @@ def check(
             assert abs(found - expected) <= 1e-9 * (1 + abs(expected)), (names, modes, str(g))
 
 
-@pytest.mark.one_in(12)
 @pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
 @pytest.mark.parametrize("order", [1, 2])
 def test_every_mix_of_modes(case: tuple[str, sympy.Expr, dict[str, float]], order: int) -> None:
@@ -88,7 +87,6 @@ def test_every_mix_of_modes(case: tuple[str, sympy.Expr, dict[str, float]], orde
     check(case, order, product(("vjp", "jvp"), repeat=order))
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize("case", ONE, ids=[case[0] for case in ONE])
 def test_third_derivatives(case: tuple[str, sympy.Expr, dict[str, float]]) -> None:
     """By some sequences."""

@@ -266,8 +266,6 @@ ORDERS = [(c, min(c.order, 2)) for c in CASES.found] + [
 ]
 
 
-@pytest.mark.one_in(28)
-@pytest.mark.sweep_one_in(8)
 @pytest.mark.parametrize(("case", "order"), ORDERS, ids=lambda value: getattr(value, "name", None))
 def test_one_program_for_all_sizes(case: SizedCase, order: int) -> None:
     """Value and derivatives, and what they print read back, at every value of the sizes."""
@@ -326,7 +324,6 @@ def test_one_kernel_for_each_value() -> None:
     assert on_host(f.at({"N": 3}).compiled().kernel).sizes is not None
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_specialised(order: int) -> None:
     """A kernel for given sizes gives the same; it may take a sum in vectors."""

@@ -65,8 +65,6 @@ def sizes_of(function: tadc.Function) -> dict[str, int]:
     return {name: many.get(name, FEW) for name in function.program.sizes}
 
 
-@pytest.mark.one_in(42)
-@pytest.mark.sweep_one_in(8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_two_orders(name: str) -> None:
     function = tadc.function(PROGRAMS[name])

@@ -29,8 +29,6 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("wrt", ["A", "x"])
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_entries(text: str, wrt: str) -> None:

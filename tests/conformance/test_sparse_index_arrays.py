@@ -165,8 +165,6 @@ def check(made: Any, dense: Any, args: tuple[Any, ...], expected: Any) -> None:
     assert found.has_sorted_indices
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", HESSIANS)
 def test_hessians(name: str) -> None:
     text, by, args, place, reference = HESSIANS[name]
@@ -174,7 +172,6 @@ def test_hessians(name: str) -> None:
     check(h, h, args, jax.hessian(reference, place)(*map(jnp.asarray, args)))
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", JACOBIANS)
 def test_jacobians(name: str) -> None:
     text, by, args, place, reference = JACOBIANS[name]
@@ -238,7 +235,6 @@ def laplacian(s: Any, d: Any, x: Any) -> Any:
     return added(x[s] - x[d], d)
 
 
-@pytest.mark.sweep
 def test_pairs_of_places_of_one_value() -> None:
     """The Hessian of a squared Laplacian: an entry for each pair of edges to one node."""
     h = tadc.hessian(tadc.function(LAPLACIAN + "q = sum{n} (l[n]**2)"), "x")
@@ -326,8 +322,6 @@ PAIRS: dict[str, Case] = {
 }
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", PAIRS)
 def test_hessians_by_pairs(name: str) -> None:
     text, by, args, place, reference = PAIRS[name]
@@ -347,7 +341,6 @@ def test_lists_of_one_place_in_an_element_are_one() -> None:
     assert [size for size in only.shape if isinstance(size, int)] == [2, 2, 3, 3]
 
 
-@pytest.mark.sweep
 def test_what_recurrences_hand_on() -> None:
     """Of each edge for itself; among nodes it may be anything."""
     h = tadc.hessian(

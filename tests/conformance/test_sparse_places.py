@@ -93,8 +93,6 @@ def matches(found: Any, dense: Any) -> None:
     assert found.nnz == np.count_nonzero(expected)
 
 
-@pytest.mark.one_in(16)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize(("name", "order"), [(n, o) for n in CASES for o in (1, 2) if (n, o) != ROUGH])
 def test_entries_are_where_arrays_say(name: str, order: int) -> None:
     text, args, y = CASES[name]

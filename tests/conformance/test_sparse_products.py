@@ -116,7 +116,6 @@ def alike(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values(name: str) -> None:
     f, value = program(name)
@@ -133,14 +132,11 @@ def check_gradients(name: str, order: int) -> None:
     alike(tuple(f(*places_of(f), *values)), value(*values))
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients(name: str) -> None:
     check_gradients(name, 1)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(9)
 @pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_of_gradients(name: str, order: int) -> None:
@@ -187,8 +183,6 @@ def test_no_tensor_in_between_is_dense(text: str, sizes: dict[str, int] | None) 
     assert all(len(d.shape) == 1 for d in form.definitions)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", LARGE)
 def test_nothing_has_the_size_of_all_elements(name: str) -> None:
     f, values = large(name)

@@ -118,7 +118,6 @@ def worst(found: np.ndarray[Any, Any], x: np.ndarray[Any, Any], exact: Real, siz
     return max(errors)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("type", ["f32", "f64"])
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_slopes(name: str, type: str) -> None:
@@ -130,7 +129,6 @@ def test_values_and_slopes(name: str, type: str) -> None:
     assert worst(found.dx, x, slope, size_of_slope) < 4
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("type", ["f32", "f64"])
 @pytest.mark.parametrize("name", CASES)
 def test_on_a_gpu(name: str, type: str) -> None:

@@ -52,8 +52,6 @@ ABOVE: dict[str, tuple[float, float]] = {
 
 
 @pytest.mark.as_shipped
-@pytest.mark.one_in(12)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)
 def test_spellings_cost_the_same(kernel: Kernel) -> None:
     found = [tadc.statistics(tadc.function(text), sizes=kernel.at()) for text in kernel.programs]
@@ -65,8 +63,6 @@ def test_spellings_cost_the_same(kernel: Kernel) -> None:
         assert ratio <= bound + 0.005, (values, gradients)
 
 
-@pytest.mark.one_in(60)
-@pytest.mark.sweep_one_in(9)
 @pytest.mark.filterwarnings("ignore:warning.TAD0412")
 @pytest.mark.parametrize("spelling", range(3))
 @pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)

@@ -210,7 +210,6 @@ def _(x: Array) -> Array:
     return x[:30].reshape(3, 10) ** 2
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_tensor_algebra(row: Case) -> None:
     """Value and gradients at every order of the row."""

@@ -27,7 +27,6 @@ from tests.conformance import (
 )
 from tests.conformance.test_sizes import SizedCase
 from tests.reference.cases import Case
-from tests.reference.sampling import slow_but_one_in
 from tests.reference.small_parts import small_parts_of_maps
 
 CATALOGUES = (
@@ -82,13 +81,11 @@ def check(
     assert results[1] == results[2]
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.parametrize("case", slow_but_one_in(4, CASES), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_programs_of_the_conformance_tests(case: Case) -> None:
     check(tadc.value_and_vjp(tadc.function(case.program)), case.inputs())
 
 
-@pytest.mark.one_in(14)
 @pytest.mark.parametrize("case", test_sizes.CASES.found, ids=lambda case: case.name)
 def test_programs_of_any_size(case: SizedCase) -> None:
     g = tadc.value_and_vjp(tadc.function(case.program))
@@ -98,8 +95,7 @@ def test_programs_of_any_size(case: SizedCase) -> None:
         check(g, arrays, sizes, case.named)
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("file", slow_but_one_in(3, EXAMPLES), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_examples(file: Path) -> None:
     f = tadc.function(file.read_text())
     rng = np.random.default_rng(1)

@@ -186,8 +186,6 @@ def flat(arrays: dict[str, Any], order: Any) -> NDArray[np.float64]:
     return np.concatenate([np.ravel(arrays[name]) for name in order])
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_arrays_against_jacobians(name: str) -> None:
     """Variances and the whole covariance are J diag(u**2) J^T."""
@@ -202,7 +200,6 @@ def test_arrays_against_jacobians(name: str) -> None:
         assert r.u[output].shape == np.shape(r.value[output]) if np.ndim(r.value[output]) else True
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["one output", "shared", "matrix"])
 def test_covariances_of_array_elements(name: str) -> None:
     """A full covariance matrix of all elements of an array, and one between two arrays."""

@@ -96,8 +96,6 @@ def derivative(f: tadc.Function, given: dict[str, Any], modes: Sequence[str]) ->
     return found if len(f.outputs) == 1 else getattr(found, output)
 
 
-@pytest.mark.one_in(36)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_third_order(formula: str) -> None:
     """By reverse mode, and by a random mix of modes."""
@@ -159,8 +157,6 @@ def random_formula(rng: random.Random, depth: int, functions: Sequence[str] = SM
 ROOT = "ROOT"
 
 
-@pytest.mark.one_in(50)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", range(100))
 def test_random_formula(seed: int) -> None:
     """A derivative is right, or infinite where that is right, or NaN with a warning; never another number."""
@@ -181,8 +177,6 @@ def test_random_formula(seed: int) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10, err_msg=f"{formula}: {modes}")
 
 
-@pytest.mark.one_in(96)
-@pytest.mark.sweep_one_in(11)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_formula_of_a_norm(seed: int) -> None:
     """The gradient is 0 where a vector is, and the Hessian that of the even part of the formula, f''(0) * I.
@@ -221,8 +215,6 @@ OF_A_NORM = [
 ]
 
 
-@pytest.mark.one_in(6)
-@pytest.mark.sweep_one_in(7)
 @pytest.mark.parametrize("formula", OF_A_NORM)
 def test_formula_of_a_norm(formula: str) -> None:
     """With c in the formula, and as an argument."""
@@ -275,7 +267,6 @@ def formula_of_pole(rng: random.Random, depth: int) -> str:
     return f"({left} {rng.choice('**+-/')} {right})"
 
 
-@pytest.mark.one_in(25)
 @pytest.mark.parametrize("seed", range(100))
 def test_random_formula_of_a_pole(seed: int) -> None:
     """Where a quotient is infinite and the formula finite, a derivative is right or not finite."""
@@ -323,7 +314,6 @@ def test_what_a_quotient_gets_from_outside() -> None:
     np.testing.assert_array_equal(f(a=np.zeros(2), m=np.zeros(2), df=np.ones(2)), 0.0)
 
 
-@pytest.mark.sweep
 def test_a_long_formula_is_never_0_in_silence() -> None:
     """Of long formulas there is no series, but they are no 0 where their factors are not told apart."""
     text = " + ".join(f"x**{k}/(1 + x/{k}.5)" for k in range(2, 200))
@@ -333,7 +323,6 @@ def test_a_long_formula_is_never_0_in_silence() -> None:
     assert np.isnan(found) or found == 1.0
 
 
-@pytest.mark.sweep
 def test_choices_in_series_stay_one_choice() -> None:
     """Coefficients that are one choice by values each are no sums of products of choices: these explode."""
     f = tadc.function("x: f64; y: f64; f = tanh(select(y > 0.1, x, (sqrt(x*x) + x)**2))")
@@ -342,8 +331,6 @@ def test_choices_in_series_stay_one_choice() -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
-@pytest.mark.one_in(100)
-@pytest.mark.sweep_one_in(30)
 @pytest.mark.parametrize("seed", range(400))
 def test_random_formula_against_limits(seed: int) -> None:
     """To third order, by any mix of modes: the limit, or NaN with a warning where there is one."""
@@ -378,14 +365,12 @@ UNTOLD = [
 ]
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("text", "curvature"), HESSIANS)
 def test_hessian_where_a_norm_is_0(text: str, curvature: float) -> None:
     f = tadc.function(f"x: f64[2]; {'p: f64; ' * ('p' in text)}{text}")
     check_norm(f, text, curvature, ["vjp", "jvp"], **({"p": 2.0} if "p" in f.inputs else {}))
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("modes", [("vjp", "vjp"), ("jvp", "jvp")])
 @pytest.mark.parametrize(("text", "curvature"), UNTOLD)
 def test_a_hessian_that_is_not_told(text: str, curvature: float, modes: Sequence[str]) -> None:
@@ -438,8 +423,6 @@ SPLIT = {
 }
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("step", [tadc.vjp, tadc.jvp, tadc.grad])
 @pytest.mark.parametrize("formula", SPLIT)
 def test_the_parts_of_a_choice_count_once(formula: str, step: Callable[..., tadc.Function]) -> None:
@@ -465,7 +448,6 @@ def test_powers_by_an_index_of_what_is_0(modes: Sequence[str]) -> None:
 BESIDE = {"sqrt(w)**2*(k + 1)": 18.0, "tanh(sqrt(w)*(k + 1))**2": 158 / 3}
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("formula", BESIDE)
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 def test_a_root_beside_a_power_of_which_nothing_is_known(formula: str) -> None:

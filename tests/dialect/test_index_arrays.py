@@ -118,8 +118,6 @@ def test_what_is_said_of_index_arrays_comes_back() -> None:
     assert back.definitions[0].pattern == output.pattern
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("first", [0, 20, 40])
 def test_random_programs_come_back(first: int) -> None:
     context, found = ir.Context(), 0

@@ -63,7 +63,6 @@ def test_generic_form_is_read_too() -> None:
     assert generic(parse_module(mixed, context)) == generic(module)
 
 
-@pytest.mark.sweep
 def test_random_programs_come_back() -> None:
     context = ir.Context()
     for seed in range(40):

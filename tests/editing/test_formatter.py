@@ -100,6 +100,5 @@ def test_programs_stay_the_same() -> None:
     assert stays((*files()[::6], *drawn(3))) > 30
 
 
-@pytest.mark.sweep
 def test_all_programs_stay_the_same() -> None:
     assert stays((*files(), *strings()[::3], *drawn(50))) > 700

@@ -4,8 +4,6 @@ import json
 import re
 from typing import Any
 
-import pytest
-
 from tadc.editing.textmate import FILE, SCOPES, grammar
 from tadc.frontend.parser import read_statements
 from tadc.frontend.source import Source
@@ -88,6 +86,5 @@ def test_words_of_programs_have_the_same_classes() -> None:
     assert same([*files()[::8], *drawn(2), *bounds]) > 22
 
 
-@pytest.mark.sweep
 def test_words_of_all_programs_have_the_same_classes() -> None:
     assert same([*files(), *strings()[::2], *drawn(100)]) > 1000

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
-import pytest
 from pygments.lexer import Lexer
 from pygments.token import Error
 
@@ -90,7 +89,6 @@ def test_classes_are_what_the_parser_reads() -> None:
     assert as_parsed((*files()[::3], *drawn(5))) > 1_500
 
 
-@pytest.mark.sweep
 def test_classes_of_all_programs_are_what_the_parser_reads() -> None:
     assert as_parsed((*strings(), *drawn(100))) > 50_000
 

@@ -123,7 +123,6 @@ def with_index_arrays(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
 SCENES = [on_several_streams, with_arrays_of_jax, with_index_arrays]
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_streams_that_lag_behind(
@@ -132,7 +131,6 @@ def test_streams_that_lag_behind(
     scene(monkeypatch, seed)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("scene", "kind", "name"),
     [

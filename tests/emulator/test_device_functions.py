@@ -47,7 +47,6 @@ def computed(name: str, kind: str, x: Array, use_libdevice: bool) -> Array:
     return launch(ptx, [x, np.zeros_like(x)], 256)[-1]
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", sorted(DEFINED))
 def test_both_agree_with_exact_values(name: str, kind: str) -> None:
@@ -64,7 +63,6 @@ def test_both_agree_with_exact_values(name: str, kind: str) -> None:
                 assert abs(mpmath.mpf(float(got)) - value) <= ULPS * unit, (use_libdevice, float(value), got)
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", sorted(DEFINED - {"fmod", "atan2", "pow"}))
 def test_both_agree_on_special_values(name: str, kind: str) -> None:

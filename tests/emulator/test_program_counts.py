@@ -122,7 +122,6 @@ def _listed(found: Any) -> list[np.ndarray]:
     return list(found) if isinstance(found, tuple) else [found]
 
 
-@pytest.mark.one_in(9)
 @pytest.mark.parametrize("bound", TABLE, ids=lambda b: b.name + ("-gradient" if b.is_gradient else ""))
 def test_traffic(bound: Bound) -> None:
     launches, least = counted(programs(bound))
@@ -153,7 +152,6 @@ def test_long_sums_of_unknown_sizes_read_rows_of_lanes(text: str, shape: tuple[i
     assert not sum(c.lanes["divide"] for c in launches)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", AT_BENCHMARK)
 def test_launches_at_the_size_of_the_benchmark(name: str) -> None:
     """Counted from the launches alone, without running them."""

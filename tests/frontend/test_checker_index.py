@@ -338,7 +338,6 @@ def test_the_shadowing_index_is_shown() -> None:
     assert (found.label, found.notes) == ("takes values 3..5 here", ("out of range at `k = 5`",))
 
 
-@pytest.mark.sweep
 def test_too_many_cases_to_prove() -> None:
     names = "ijklmnop"
     different = " and ".join(f"{p} != {q}" for p in names for q in names if p < q)

@@ -151,7 +151,6 @@ def errors_of(module: syntax.Module, source: Source) -> list[Diagnostic]:
     return []
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(150))
 def test_reads_are_rejected_exactly_where_a_point_fails(seed: int) -> None:
     source = Source(Generator(seed).program())
@@ -180,7 +179,6 @@ def table(cases: int, first: int) -> str:
     return f"x: f64[999]\ny[i: 999] = {branches}x[i - {first}]{')' * cases}"
 
 
-@pytest.mark.sweep
 def test_long_tables_are_read() -> None:
     source = Source(table(120, 120))
     assert errors_of(parse(source), source) == []
@@ -188,7 +186,6 @@ def test_long_tables_are_read() -> None:
     assert [error.code for error in errors_of(parse(source), source)] == ["TAD0302"]
 
 
-@pytest.mark.sweep
 def test_five_indices_that_differ() -> None:
     pairs = " and ".join(f"{a} != {b}" for a, b in combinations("ijklm", 2))
     for least, code in ((10, []), (11, ["TAD0302"])):  # 0 + 1 + 2 + 3 + 4

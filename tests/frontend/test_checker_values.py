@@ -231,7 +231,6 @@ def test_deep_nesting() -> None:
     assert checked("x: f64[4]\nf[i] = " + "exp(" * MAX_REGIONS + "-x[i]" + ")" * MAX_REGIONS)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("part", ["x[k] + ", "x[k] - k % 2 * ", "x[k] % "])
 def test_long_chains(part: str) -> None:
     body = definition(f"x: f64[4]\nf = sum{{k}} ({part * 3000}x[k])").body
@@ -242,7 +241,6 @@ def test_long_index_chains() -> None:
     assert checked(f"x: f64[4]\nf[i: 4] = x[{' + '.join(['i', *['i - i'] * 2000])}]")
 
 
-@pytest.mark.sweep
 def test_time_is_linear_in_the_number_of_statements() -> None:
     def seconds(count: int) -> float:
         lines = [f"let h{n + 1}[i] = h{n}[i]**2 + sum{{k}}_0^(i) (h{n}[k])" for n in range(count)]

@@ -114,14 +114,12 @@ def body(definition: Definition, speller: TermSpeller, program: Program) -> Term
     return speller.spell(definition.body, names, box(own, definition.shape) + program.size_facts())
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("part", range(5))
 def test_declarations_in_any_order(part: int) -> None:
     for number, text in enumerate(TEXTS[part::5]):
         assert_same(text, shuffled(text, random.Random(number)))
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("part", range(5))
 def test_indices_with_names_of_definitions_below(part: int) -> None:
     texts = [(text, shadowing(text, random.Random(number))) for number, text in enumerate(TEXTS[part::5])]
@@ -130,7 +128,6 @@ def test_indices_with_names_of_definitions_below(part: int) -> None:
         assert_same(text, other)
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("number", range(3, len(TEXTS), 25))
 def test_gradients_of_declarations_in_any_order(number: int) -> None:
     first, second = meaning(TEXTS[number]), meaning(shuffled(TEXTS[number], random.Random(number)))

@@ -61,8 +61,6 @@ def test_edits_remove_the_error_that_has_them() -> None:
     assert right > 0.9 * all_have
 
 
-@pytest.mark.one_in(5)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("part", range(5))
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 def test_safe_edits_of_other_spellings_give_the_same_program(part: int) -> None:
@@ -81,8 +79,6 @@ def test_safe_edits_of_other_spellings_give_the_same_program(part: int) -> None:
     assert same > 10 * guessed
 
 
-@pytest.mark.one_in(5)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("part", range(5))
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 def test_safe_edits_of_slips_give_the_same_program_or_none(part: int) -> None:

@@ -98,8 +98,6 @@ NAMES = sorted(
 )
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("part", range(3))
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_fix_makes_of_a_call_has_the_values_of_the_function(part: int) -> None:

@@ -42,7 +42,6 @@ EMPTY: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", [name for name, f in FUNCTIONS.items() if f.arity == 1])
 def test_traits_are_those_of_the_function(name: str) -> None:
     """Where it is defined, also between whole numbers, at them, and at 0."""
@@ -143,7 +142,6 @@ print(json.dumps(said))
 """
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("what", "name", "modules"),
     [

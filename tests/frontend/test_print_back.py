@@ -122,7 +122,6 @@ class RandomTerms:
         return terms.reduce(new, rows, self.term(inside, depth - 1), kind=kind)
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(80))
 def test_random_programs_read_back_with_the_same_values(seed: int) -> None:
     make = RandomTerms(seed)
@@ -187,7 +186,6 @@ GROUPS = [
 ]
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("groups", "inside", "outside"), GROUPS)
 def test_gradients_of_grouped_convolutions_read_back(groups: str, inside: int, outside: int) -> None:
     """To second order: channel o sees those of group o // outside."""

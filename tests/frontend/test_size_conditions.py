@@ -122,7 +122,6 @@ def random_text(draw: random.Random) -> str:
     return "\n".join([*rows, f"f[i: {draw.choice(['N', 'M', 'N // 2', '4'])}] = sum{{k}}_0^{upper} ({read})"])
 
 
-@pytest.mark.sweep
 def test_conditions_hold_what_must_hold() -> None:
     """Sizes outside of the excluded sets have no read out of range; those inside are told exactly."""
     draw = random.Random(11)

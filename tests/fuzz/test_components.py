@@ -7,7 +7,6 @@ import pytest
 from tests.fuzz.components import failure
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2))
 def test_components(seed: int) -> None:
     assert failure(seed, 1) is None

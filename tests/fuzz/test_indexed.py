@@ -34,8 +34,6 @@ def failures(first: int, count: int, order: int) -> list[str]:
     return found
 
 
-@pytest.mark.one_in(5)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize(
     ("first", "count", "order"), [(0, 3, 1), (3, 12, 1), (100, 4, 2), (201, 1, 3), (300, 12, 1)]
 )
@@ -43,9 +41,6 @@ def test_some(first: int, count: int, order: int) -> None:
     assert not failures(first, count, order)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(3)
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("first", "count", "order"), [(0, 4, 1), (10, 8, 0), (20, 2, 2), (30, 8, 1)])
 def test_the_same_bits_by_any_number_of_threads_and_in_every_run(first: int, count: int, order: int) -> None:
     for seed in range(first, first + count):
@@ -54,8 +49,6 @@ def test_the_same_bits_by_any_number_of_threads_and_in_every_run(first: int, cou
         assert one == two == again, f"seed {seed}"
 
 
-@pytest.mark.one_in(5)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("first", range(0, 100, 20))
 def test_values_are_those_of_loops(first: int) -> None:
     for seed in range(first, first + 20):

@@ -57,8 +57,6 @@ def failures(kind: str, order: int, seeds: Iterable[int]) -> list[str]:
     return found
 
 
-@pytest.mark.one_in(11)
-@pytest.mark.sweep_one_in(5)
 @pytest.mark.parametrize(("kind", "order"), FAST)
 def test_programs(kind: str, order: int) -> None:
     assert not failures(kind, order, FAST[kind, order])
@@ -123,7 +121,6 @@ def test_jets(name: str, function: Callable[..., Any], at: tuple[float, ...], nu
             assert abs(float(got) - float(want)) < 1e-12 * (1 + abs(want)), (orders, got, want)
 
 
-@pytest.mark.sweep
 def test_taylor_arithmetic_and_jax_agree_on_programs() -> None:
     """The second gradients, as one number."""
     for seed in range(2):
@@ -145,7 +142,6 @@ def test_taylor_arithmetic_and_jax_agree_on_programs() -> None:
         assert abs(got - want) < 1e-9 * (1 + abs(want)), program
 
 
-@pytest.mark.sweep
 def test_numpy_and_jax_agree_on_programs() -> None:
     """On values that are finite."""
     for seed in range(10):

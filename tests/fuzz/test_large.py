@@ -26,8 +26,6 @@ def calls(text: str, order: int) -> tuple[int, int]:
     return found.count, len(made)
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("seed", range(len(FAMILIES)), ids=FAMILIES)
 def test_calls_are_in_proportion_to_the_loops(seed: int, order: int) -> None:
@@ -49,7 +47,6 @@ def sums(depth: int, size: str) -> str:
     return f"x: f64[N]; f[k] = {opened}x[k]{')' * depth}"
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", ["1", "3", "N"])
 def test_sums_of_sums_are_each_looked_at_once(size: str) -> None:
     """Not twice for each that is around them."""
@@ -57,7 +54,6 @@ def test_sums_of_sums_are_each_looked_at_once(size: str) -> None:
     assert many <= 10 * few
 
 
-@pytest.mark.sweep
 def test_counting_operations_ends() -> None:
     """Of conditions that tie the places of an index array to each other, three derivatives deep."""
     relation = "src: index[E] in N; x: f64[N + 2]"
@@ -66,7 +62,6 @@ def test_counting_operations_ends() -> None:
     assert count <= ONCE + EACH * length
 
 
-@pytest.mark.sweep
 def test_places_are_looked_at_once_for_all_their_terms() -> None:
     """Of sums over the stored elements of two matrices: which indices others tell is known of a place."""
     matrices = (
@@ -78,7 +73,6 @@ def test_places_are_looked_at_once_for_all_their_terms() -> None:
     assert count <= 5 * EACH * length
 
 
-@pytest.mark.sweep
 def test_functions_in_functions_are_each_looked_at_once() -> None:
     """Which coordinates a term has is told by what it is made of."""
 

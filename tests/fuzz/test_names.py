@@ -16,7 +16,6 @@ from tadc.frontend.source import Source
 from tests.conformance import test_index_maps, test_programs, test_scan, test_tensor_algebra
 from tests.fuzz.generate import generate
 from tests.fuzz.rename import NASTY, renamed
-from tests.reference.sampling import slow_but_one_in
 
 CASES = [
     case
@@ -68,14 +67,12 @@ def reworded(program: str, rng: random.Random) -> str:
     return text
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("case", slow_but_one_in(3, CASES), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_conformance_programs(case: test_programs.Case) -> None:
     other = reworded(case.program, random.Random(case.seed))
     assert_same_derivatives(case.program, other, 1, case.seed)
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("first", [500])
 def test_random_programs(first: int) -> None:
     """Each bound index gets a name by itself, so that indices come to shadow others."""

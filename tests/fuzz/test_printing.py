@@ -8,7 +8,6 @@ import tadc
 from tests.fuzz.generate import generate
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("first", range(600, 660, 20))
 def test_printing_is_a_fixpoint(first: int) -> None:
     """Of random programs and their gradients."""

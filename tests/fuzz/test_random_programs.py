@@ -13,8 +13,6 @@ def failures(first: int, order: int, count: int = CHUNK) -> list[str]:
     return [found for seed in range(first, first + count) if (found := failure(seed, order=order))]
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize(("first", "count", "order"), [(0, 1, 1), (1, 13, 1), (100, 10, 2), (200, 6, 3)])
 def test_some(first: int, count: int, order: int) -> None:
     assert not failures(first, order, count)

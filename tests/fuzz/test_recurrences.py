@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 import tadc
 from tests.reference.counting import Run
-from tests.reference.sampling import slow_but_one_in
 
 INDICES = "ijk"
 SEEDS = range(40)
@@ -52,18 +51,14 @@ def recurrence(
     return program, {"x": random.uniform(-1, 1, tuple(values.values()))}, values
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.sweep_one_in(3)
-@pytest.mark.parametrize("seed", slow_but_one_in(2, SEEDS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_values_and_derivatives(seed: int) -> None:
     """Any sizes and known ones; the gradient's own program; J v and J^T w."""
     random = np.random.default_rng(seed)
     check(random, *recurrence(random, int(random.integers(1, 4))))
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.sweep_one_in(2)
-@pytest.mark.parametrize("seed", slow_but_one_in(2, SEEDS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_wavefronts(seed: int) -> None:
     """Tensors that are wide enough to be stored by their order."""
     random = np.random.default_rng(seed)

@@ -23,8 +23,6 @@ def arguments(program: Program, seed: int) -> dict[str, np.ndarray]:
     return {name: rng.uniform(-1, 1, shape) for name, shape in program.arguments.items()}
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("first", range(0, 100, 25))
 def test_values_are_those_of_loops(first: int) -> None:
     for seed in range(first, first + 25):
@@ -39,7 +37,6 @@ def test_values_are_those_of_loops(first: int) -> None:
             np.testing.assert_allclose(got, want, rtol=limit, atol=limit, err_msg=f"seed {seed}\n{program}")
 
 
-@pytest.mark.sweep
 def test_gradients_are_those_of_differences() -> None:
     for seed in range(0, 100, 5):
         # Differences need the digits of f64.

@@ -17,8 +17,6 @@ def outcomes(first: int, count: int, order: int) -> list[Outcome]:
     return [compare(*generate(seed, small=order > 1), order=order, seed=seed) for seed in seeds]
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize(
     ("first", "count", "order"), [(0, 3, 1), pytest.param(100, 3, 2, marks=pytest.mark.slow), (201, 1, 3)]
 )
@@ -28,7 +26,6 @@ def test_sizes(first: int, count: int, order: int) -> None:
     assert sum(outcome.rejected for outcome in found) <= count // 2
 
 
-@pytest.mark.sweep
 def test_a_reduction_over_nothing() -> None:
     """The program of this seed has a logsumexp that is empty at some sizes: -inf, as the language says."""
     program, tries = generate(607)

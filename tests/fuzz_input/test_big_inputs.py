@@ -130,23 +130,18 @@ def answer(text: str, file: Path, *argv: str) -> tuple[int, set[str]]:
     return done.returncode, set(re.findall(r"^error\[(TAD\d{4})\]", done.stderr, re.MULTILINE))
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(5)
 @pytest.mark.parametrize("name", parameters(CHECKED))
 def test_checked(name: str, tmp_path: Path) -> None:
     text, code = CHECKED[name]
     assert answer(text, tmp_path / "big.tad") == ((1, {code}) if code else (0, set()))
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", parameters(DIFFERENTIATED))
 def test_differentiated(name: str, tmp_path: Path) -> None:
     text, code = DIFFERENTIATED[name]
     assert answer(text, tmp_path / "big.tad", "--wrt", "*") == ((1, {code}) if code else (0, set()))
 
 
-@pytest.mark.one_in(7)
 @pytest.mark.parametrize(
     ("data", "code"),
     [

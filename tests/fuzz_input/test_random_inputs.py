@@ -12,8 +12,6 @@ from tests.fuzz_input.inputs import make
 CHUNK = {"bytes": 100, "tokens": 100, "programs": 10}
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(5)
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("kind", CHUNK)
 def test_random_inputs(kind: str, part: int, tmp_path: Path) -> None:

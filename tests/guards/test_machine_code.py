@@ -47,7 +47,6 @@ FORGOTTEN = [
 ]
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("machine", "dtype", "width"), [*FORGOTTEN, ("avx2", "f32", 10), ("avx", "f64", 10)])
 def test_masks_are_kept(machine: str, dtype: str, width: int) -> None:
     with compiling_for(machine):

@@ -31,9 +31,6 @@ ctypes.string_at(fenced.address, 4001)
     assert (done.stdout, done.returncode) == ("so far\n", -signal.SIGSEGV), done.stderr
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(4)
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("source", ["hand", "lookups"])
 @pytest.mark.parametrize(("machine", "dtype"), [("avx512", "f32"), ("avx2", "f64")])
 def test_programs_by_hand(source: str, machine: str, dtype: str) -> None:

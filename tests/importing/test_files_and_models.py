@@ -109,7 +109,6 @@ def test_a_model_of_onnx_has_its_names(tmp_path: Path) -> None:
     assert np.allclose(f(x), np.maximum(x @ w + b, 0), atol=1e-6)
 
 
-@pytest.mark.sweep
 def test_a_program_of_torch_export(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     net = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Tanh()).double()
@@ -120,8 +119,6 @@ def test_a_program_of_torch_export(tmp_path: Path) -> None:
     assert apart(f(x).numpy(), net(x).detach().numpy()) < CLOSE
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(6)
 @pytest.mark.parametrize("name", jax_models.models())
 def test_models_of_jax(name: str) -> None:
     with jax.enable_x64(True):

@@ -64,14 +64,11 @@ def check_of_jax(name: str) -> None:
     assert max(map(apart, gradients(f, f.arguments(*given), cotangents).values(), wanted)) < CLOSE
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", EACH_TIME)
 def test_functions_of_jax(name: str) -> None:
     check_of_jax(name)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(21)
 @pytest.mark.parametrize("name", [name for name in jax_cases.CASES if name not in EACH_TIME])
 def test_all_functions_of_jax(name: str) -> None:
     check_of_jax(name)

@@ -150,8 +150,6 @@ def test_parts(name: str) -> None:
     assert made.functions
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in EACH_TIME])
 def test_all_parts(name: str) -> None:
     made = check(name)
@@ -182,7 +180,6 @@ def test_arguments_of_other_shapes_are_traced_anew() -> None:
     assert apart(f(x), jnp.sort(jnp.sin(x) * 2)) < CLOSE
 
 
-@pytest.mark.sweep
 def test_effects_stay_in_their_order(capfd: pytest.CaptureFixture[str]) -> None:
     def prints(x: Any) -> Any:
         y = jnp.sin(x) * 2

@@ -128,8 +128,6 @@ def check(f: Any, given: tuple[Any, ...]) -> list[int]:
     return counts
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_parts_of_graphs(name: str) -> None:
     counts = check(*CASES[name])
@@ -144,7 +142,6 @@ def test_one_program_serves_all_sizes() -> None:
     assert not tadc.torch.left_operations()
 
 
-@pytest.mark.sweep
 def test_sizes_that_no_program_has_are_numbers() -> None:
     def f(x: Any) -> Any:
         return torch.sin(x.permute(1, 0).reshape(-1)).cumsum(0) * 2
@@ -153,7 +150,6 @@ def test_sizes_that_no_program_has_are_numbers() -> None:
     assert not tadc.torch.left_operations()
 
 
-@pytest.mark.sweep
 def test_floats_beside_sizes() -> None:
     """With `dynamic=True`, Dynamo hands over floats of modules as tensors."""
     norm = nn.Sequential(nn.BatchNorm1d(3), nn.Tanh()).double()
@@ -168,7 +164,6 @@ def test_floats_beside_sizes() -> None:
     assert len(_made) == before + 2
 
 
-@pytest.mark.sweep
 def test_what_is_left_is_told_with_its_line() -> None:
     def f(x: Any) -> Any:
         y = torch.sin(x) * 2
@@ -208,7 +203,6 @@ def test_the_backend_has_a_name() -> None:
     assert getattr(__import__(module, fromlist=[name]), name) is tadc.torch.backend
 
 
-@pytest.mark.sweep
 def test_a_model_of_many_parameters_is_trained() -> None:
     torch.manual_seed(0)
     net = nn.Sequential(*[layer for _ in range(20) for layer in (nn.Linear(3, 3), nn.Tanh())]).double()

@@ -128,8 +128,6 @@ def test_sizes_of_jax(name: str) -> None:
     check(name)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(7)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in EACH_TIME])
 def test_all_sizes_of_jax(name: str) -> None:
     check(name)
@@ -155,7 +153,6 @@ def test_mistakes_are_said_at_their_lines(function: Any, given: tuple[Any, ...],
         tadc.from_jax(function, *given)
 
 
-@pytest.mark.sweep
 def test_sizes_of_pytorch() -> None:
     torch = pytest.importorskip("torch")
     batch, length = torch.export.Dim("batch", min=2), torch.export.Dim("length", min=4)

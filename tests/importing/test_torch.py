@@ -57,14 +57,11 @@ def test_functions_of_pytorch(name: str) -> None:
     check(*torch_cases.CASES[name])
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(13)
 @pytest.mark.parametrize("name", [name for name in torch_cases.CASES if name not in EACH_TIME])
 def test_all_functions_of_pytorch(name: str) -> None:
     check(*torch_cases.CASES[name])
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("name", torch_cases.REFUSED)
 def test_what_the_language_has_not_is_refused_by_name(name: str) -> None:
     function, given = torch_cases.REFUSED[name]
@@ -72,8 +69,6 @@ def test_what_the_language_has_not_is_refused_by_name(name: str) -> None:
         tadc.from_torch(function, *given)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(8)
 @pytest.mark.parametrize("name", torch_models.models())
 def test_models_of_pytorch(name: str) -> None:
     torch.manual_seed(0)
@@ -124,7 +119,6 @@ def test_causal_attention_has_no_guards_of_rows() -> None:
     assert len(causal.splitlines()) == 10
 
 
-@pytest.mark.sweep
 def test_a_row_of_attention_of_which_all_is_masked_is_zero() -> None:
     attention = torch.nn.functional.scaled_dot_product_attention
     q, k = torch.randn(2, 4, 3), torch.randn(2, 5, 3)
@@ -135,7 +129,6 @@ def test_a_row_of_attention_of_which_all_is_masked_is_zero() -> None:
     assert torch.allclose(f(q, k, mask.expand(4, 5)), expected, atol=1e-6)
 
 
-@pytest.mark.sweep
 def test_attention_with_heads_in_groups() -> None:
     def attention(q: Any, k: Any) -> Any:
         return torch.nn.functional.scaled_dot_product_attention(

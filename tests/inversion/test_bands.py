@@ -27,8 +27,6 @@ TEXTS = {
 }
 
 
-@pytest.mark.one_in(5)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_against_dense_solutions(name: str) -> None:
     f = tadc.function(f"x: f64[13]; a: f64[13]; b: f64[13]; {TEXTS[name]}")

@@ -10,7 +10,6 @@ from tests.inversion.blocks import random_component
 from tests.inversion.checking import compare
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_components(seed: int) -> None:
     """No warning either: no pivot is near 0."""
@@ -37,7 +36,6 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("first", [0, 1e-14])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_parts_without_an_inverse(name: str, first: float) -> None:

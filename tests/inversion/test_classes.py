@@ -163,8 +163,6 @@ def dense(f: tadc.Function, wrt: Sequence[str], arguments: Sequence[np.ndarray])
     ).astype(float)
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_class(name: str) -> None:
     text, kind, wrt = PROGRAMS[name]

@@ -89,7 +89,6 @@ def rank(graph: StatementGraph, seed: int) -> int:
     return int(np.linalg.matrix_rank(np.stack([rows[name] for name in graph.outputs]), tol=1e-9))
 
 
-@pytest.mark.sweep
 def test_no_partition_is_finer() -> None:
     """Exhaustively, on hundreds of small programs."""
     compared = singular = 0
@@ -144,7 +143,6 @@ def test_strongly_connected_components(seed: int) -> None:
     assert all(found[a] >= found[b] for a, b in zip(*np.nonzero(edges), strict=True))
 
 
-@pytest.mark.sweep
 def test_a_plan_of_3000_statements() -> None:
     """What is planned in well under a second is not planned in many."""
     lines = ["x0: f64[9]; y0: f64[9]"]

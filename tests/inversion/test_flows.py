@@ -39,8 +39,6 @@ def jacobian(flow: Flow, f: tadc.Function) -> Any:
     return of
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", FLOWS)
 def test_products(name: str) -> None:
     flow = FLOWS[name]
@@ -50,8 +48,6 @@ def test_products(name: str) -> None:
     compare(inverse, arguments, dense_by_jax(flow.case, f, arguments))
 
 
-@pytest.mark.one_in(16)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", FLOWS)
 def test_functions_have_text(name: str) -> None:
     """What is printed is a program with the results of a call, of as many inputs."""
@@ -75,8 +71,6 @@ def test_functions_have_text(name: str) -> None:
         np.testing.assert_allclose(flat(product(*given)), flat(grouped), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.one_in(16)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", FLOWS)
 def test_gradient_of_log_determinant(name: str) -> None:
     flow = FLOWS[name]
@@ -88,8 +82,6 @@ def test_gradient_of_log_determinant(name: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", FLOWS)
 def test_derivatives_of_products(name: str) -> None:
     """Of J^-1 v and J^-T w by all that they take, against JAX's solution."""
@@ -178,7 +170,6 @@ y[b: 6, c: 2, i: 3] = u[4, b, c, i]
 """
 
 
-@pytest.mark.sweep
 def test_training() -> None:
     """The gradient of the likelihood of a batch under a coupling flow, the program of docs/inverses.md."""
     flow = tadc.function(TRAINED)
@@ -205,9 +196,6 @@ def test_training() -> None:
     np.testing.assert_allclose(found, jax.grad(likelihood)(w), rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(10)
-@pytest.mark.one_in(32)
 @pytest.mark.parametrize("seed", range(32))
 def test_random_flows(seed: int) -> None:
     """Steps of formulas for each, and the same products as a dense solution."""
@@ -262,7 +250,6 @@ SYSTEMS = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_steps_that_are_systems(name: str) -> None:
     case, kind = SYSTEMS[name]

@@ -12,7 +12,6 @@ import tadc
 from tadc.frontend.extents import shape_at
 from tests.inversion.checking import close, compare, flat, parted
 from tests.inversion.programs import van_der_pol
-from tests.reference.sampling import slow_but_one_in
 
 jax.config.update("jax_enable_x64", True)
 
@@ -68,9 +67,7 @@ def random_program(seed: int):
     return "\n".join(lines), function
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(3)
-@pytest.mark.parametrize("seed", slow_but_one_in(2, range(12)))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_programs(seed: int) -> None:
     text, function = random_program(seed)
     f = tadc.function(text)
@@ -139,7 +136,6 @@ def test_a_program_that_only_copies() -> None:
     assert inverse.logabsdet((1, 2)) == 0
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "text",
     [

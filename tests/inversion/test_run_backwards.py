@@ -34,8 +34,6 @@ def bytes_in_between(f: tadc.Function) -> int:
     return workspace(on_host(f.compiled().kernel).temporaries).bytes
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", STEPS)
 def test_gradients(name: str) -> None:
     f = tadc.function(STEPS[name])
@@ -49,7 +47,6 @@ def test_gradients(name: str) -> None:
     assert 0 <= residual < 1e-9
 
 
-@pytest.mark.sweep
 def test_memory_does_not_grow_with_steps() -> None:
     """Ten times the steps take the same memory; values come along, and second derivatives are right."""
     sizes = [{"N": 10, "T": steps} for steps in (1000, 10_000)]

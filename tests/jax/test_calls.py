@@ -147,7 +147,6 @@ def test_one_kernel_for_all_sizes() -> None:
     assert len(kernels.KERNELS) == before + 1  # the same text
 
 
-@pytest.mark.sweep
 def test_shard_map_and_meshes() -> None:
     environment = {"PATH": "", "TADC_CACHE": "0", "JAX_PLATFORMS": "cpu"}
     environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"

@@ -86,8 +86,6 @@ TRANSFORMATIONS: dict[str, Callable[[Any, Args], Any]] = {
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
-@pytest.mark.one_in(9)
-@pytest.mark.sweep_one_in(2)
 def test_transformation(name: str, args: Args) -> None:
     made = TRANSFORMATIONS[name]
     found, expected = jax.tree.leaves(made(F.jax, args)), jax.tree.leaves(made(plain, args))
@@ -124,7 +122,6 @@ def test_a_chain_of_functions_in_a_loop() -> None:
         np.testing.assert_allclose(transform(run(step))(w), transform(run(rewritten))(w), rtol=1e-12)
 
 
-@pytest.mark.sweep
 def test_by_the_checker_of_jax(args: Args) -> None:
     check_grads(F.jax, args, order=2)
     check_grads(jax.vmap(F.jax, (1, None)), stacked(args), order=2)
@@ -170,7 +167,6 @@ RECURRENCES: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
 
 
 @pytest.mark.parametrize("name", RECURRENCES)
-@pytest.mark.one_in(3)
 def test_a_recurrence(name: str) -> None:
     f = tadc.function("x: f64[N]; scan{t} h[t: N] = if {t = 0} then (x[0]) else (tanh(h[t - 1]) + x[t])")
 

@@ -49,7 +49,6 @@ def read_elsewhere(folder: Path, blob: bytes, sizes: tuple[int, ...]) -> list[li
     return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
 
 
-@pytest.mark.sweep
 def test_a_gradient(tmp_path: Path) -> None:
     gradient = jax.grad(lambda x, w: F.jax(x, w).y.sum())
     blob = bytes(tadc.jax.export(jax.jit(gradient))(X, W).serialize(vjp_order=1))
@@ -60,7 +59,6 @@ def test_a_gradient(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, [[float(expected.sum())], [float(second)]], rtol=1e-12)
 
 
-@pytest.mark.sweep
 def test_all_sizes(tmp_path: Path) -> None:
     (n,) = jax.export.symbolic_shape("n")
     shapes = [jax.ShapeDtypeStruct(shape, jnp.float64) for shape in ((n + 2,), (2,))]

@@ -48,7 +48,6 @@ def test_integers_of_any_type_are_taken(kind: Any) -> None:
     alike(MESSAGES(src, DST, X, W), plain(SRC, DST, X, W))
 
 
-@pytest.mark.sweep
 def test_derivatives_of_any_order() -> None:
     alike(jax.grad(total(MESSAGES), (0, 1))(X, W), jax.grad(total(plain), (0, 1))(X, W))
     alike(jax.hessian(total(MESSAGES))(X, W), jax.hessian(total(plain))(X, W))
@@ -73,7 +72,6 @@ def test_index_arrays_may_change() -> None:
         alike(h(SRC, (DST + shift) % N, X, W), plain(SRC, (DST + shift) % N, X, W))
 
 
-@pytest.mark.sweep
 def test_long_fibres() -> None:
     """They are for kernels that cut them."""
     src, dst = RANDOM.integers(0, N, (2, 40_000))
@@ -85,7 +83,6 @@ def test_long_fibres() -> None:
     alike(both(MESSAGES), both(plain))
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("axes", [(None, None, 0, None), (0, None, 0, None), (0, 0, None, 0)])
 def test_batches_of_floats_and_of_indices(axes: Any) -> None:
     shapes = [(E,), (E,), (N, 3), (E,)]
@@ -162,7 +159,6 @@ def test_a_sparse_array() -> None:
         PRODUCT.jax(A=stored(), x=x, N=9)
 
 
-@pytest.mark.sweep
 def test_gradients_of_a_sparse_array() -> None:
     given, x = stored(), RANDOM.normal(size=7)
     found = sparse.grad(lambda a: jnp.sin(PRODUCT.jax(A=a, x=x)).sum())(given)
@@ -295,7 +291,6 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_and_their_gradients(name: str) -> None:
     text, args, reference = PROGRAMS[name]
@@ -309,7 +304,6 @@ def test_programs_and_their_gradients(name: str) -> None:
     )
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("text", "arrays", "kind"),
     [

@@ -79,8 +79,6 @@ def compare(
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.one_in(48)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 def test_conformance(case: Case) -> None:
     inputs = {name: jnp.asarray(value) for name, value in case.inputs().items()}
@@ -103,8 +101,6 @@ def evaluated(program: Program) -> Callable[[Named], Named]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-@pytest.mark.one_in(24)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 def test_random_programs(seed: int) -> None:
     program = generate(seed, small=True)

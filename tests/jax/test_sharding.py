@@ -22,8 +22,6 @@ def environment(devices: int) -> dict[str, str]:
     return {**os.environ, **flags, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
 
 
-@pytest.mark.one_in(15)
-@pytest.mark.sweep_one_in(10)
 @pytest.mark.parametrize(
     "group", [g if g == "undivided" else pytest.param(g, marks=needs_shardy) for g in GROUPS]
 )
@@ -33,7 +31,6 @@ def test_calls_on_devices(group: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.sweep
 @needs_shardy
 def test_two_processes() -> None:
     with socket.socket() as free:

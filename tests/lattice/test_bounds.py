@@ -28,7 +28,6 @@ def text(levels: tuple[Level, ...]) -> list[str]:
     return [f"{name}: max {lower[name]} min {upper[name]}" for name in lower]
 
 
-@pytest.mark.sweep
 @given(
     shapes(NAMES, 7), st.lists(linear_forms([*NAMES, "b"], 8).map(Constraint), max_size=4), st.integers(1, 6)
 )
@@ -56,7 +55,6 @@ def test_floor_of_the_innermost_loop(shape: list[int], numerator: Affine, diviso
     assert visited(loop_bounds(["i", "j"], rows, []), {}, ["i", "j"]) == brute_force(["i", "j"], shape, rows)
 
 
-@pytest.mark.sweep
 def test_outer_bounds_know_no_inner_loop() -> None:
     """Projecting one floor can bring back another that holds the loop."""
     draw = random.Random(4)
@@ -190,7 +188,6 @@ def test_the_limit_names_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         loop_bounds(NAMES, rows, [])
 
 
-@pytest.mark.sweep
 def test_elimination_stays_small_in_six_kernel_dimensions() -> None:
     """Without pruning the last elimination makes tens of thousands of rows."""
     numbers = random.Random(7)

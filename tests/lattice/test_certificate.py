@@ -37,7 +37,6 @@ def failing(c: Certificate) -> list[str]:
     return [check.what for check in verify(c) if not check.holds]
 
 
-@pytest.mark.sweep
 @given(systems())
 @settings(max_examples=150, deadline=None)
 def test_random_systems(system: System) -> None:

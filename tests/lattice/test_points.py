@@ -14,7 +14,6 @@ NAMES = ["i", "j", "k"]
 i, j, k = map(Affine.var, NAMES)
 
 
-@pytest.mark.sweep
 @given(shapes(NAMES, 9), st.lists(constraints(NAMES), max_size=5))
 @settings(max_examples=300, deadline=None)
 def test_a_point_where_there_is_one(shape: list[int], drawn: list[Constraint]) -> None:

@@ -46,7 +46,6 @@ def differences(draw: st.DrawFn) -> Affine:
     return Affine.of({**terms}, draw(st.integers(-4, 8)))
 
 
-@pytest.mark.sweep
 @given(forms(NAMES), systems)
 @settings(max_examples=250, deadline=None)
 def test_implied_is_true(form: Affine, facts: list[Constraint]) -> None:
@@ -55,7 +54,6 @@ def test_implied_is_true(form: Affine, facts: list[Constraint]) -> None:
             assert isl_implied(form + constant, facts)
 
 
-@pytest.mark.sweep
 @given(forms(NAMES), systems)
 @settings(max_examples=250, deadline=None)
 def test_what_follows_is_true(form: Affine, facts: list[Constraint]) -> None:
@@ -82,7 +80,6 @@ def test_places_in_groups_follow(group: int, other: int) -> None:
     assert not follows(group - 2 - place, rows)
 
 
-@pytest.mark.sweep
 @given(differences(), st.lists(differences().map(Constraint), max_size=6))
 @settings(max_examples=250, deadline=None)
 def test_implied_is_complete_where_vertices_are_integral(form: Affine, facts: list[Constraint]) -> None:
@@ -102,7 +99,6 @@ def test_empty_is_complete_where_vertices_are_integral(rows: list[Constraint]) -
     assert is_empty(rows) == isl_set(NAMES, rows).is_empty()
 
 
-@pytest.mark.sweep
 @given(systems, st.lists(constraints(NAMES), max_size=5))
 @settings(max_examples=200, deadline=None)
 def test_irredundant_keeps_the_set(facts: list[Constraint], rows: list[Constraint]) -> None:
@@ -111,7 +107,6 @@ def test_irredundant_keeps_the_set(facts: list[Constraint], rows: list[Constrain
     assert kept == [NEVER] or all(row in map(normalised, rows) for row in kept)
 
 
-@pytest.mark.sweep
 @given(
     st.lists(differences().map(Constraint), max_size=4), st.lists(differences().map(Constraint), max_size=6)
 )
@@ -188,7 +183,6 @@ def test_constant_quotients(form: Affine, divisor: int, facts: list[Constraint])
         assert isl_implied(divisor * value + divisor - 1 - form, facts)
 
 
-@pytest.mark.sweep
 @given(linear_forms(NAMES, 12).map(Constraint), systems)
 @settings(max_examples=150, deadline=None)
 def test_tightened_rows_say_the_same(row: Constraint, facts: list[Constraint]) -> None:

@@ -52,7 +52,6 @@ def image(
     return isl_set(names, [*facts, *solution.guards, *solution.domain, *values], solution.kernel)
 
 
-@pytest.mark.sweep
 @given(systems())
 @settings(max_examples=300, deadline=None)
 def test_the_solution_is_the_set(system: System) -> None:
@@ -93,7 +92,6 @@ def test_symbolic_sizes(sizes: list[Affine], maps: list[Affine], shape: list[Aff
         assert image(solution, facts, ["n", *PARAMETERS]).is_equal(original)
 
 
-@pytest.mark.sweep
 @given(systems())
 @settings(max_examples=150, deadline=None)
 def test_forms_and_loops(system: System) -> None:
@@ -128,7 +126,6 @@ def test_forms_and_loops(system: System) -> None:
         assert sorted(found) == expected
 
 
-@pytest.mark.sweep
 @given(systems())
 @settings(max_examples=100, deadline=None)
 def test_guards_say_something(system: System) -> None:
@@ -331,7 +328,6 @@ print(loop_bounds(solution.kernel, solution.domain, [*facts, *solution.guards]))
 """
 
 
-@pytest.mark.sweep
 def test_results_do_not_depend_on_the_hash_seed() -> None:
     outputs = {
         subprocess.run(

@@ -156,7 +156,6 @@ def test_a_linker_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert not (tmp_path / "f.so").exists()
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", sorted(PROCESSORS))
 def test_other_processors(name: str, tmp_path: Path) -> None:
     """Libraries are made for each; `tests/backend/test_processors.py` looks at what objects are of."""

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.as_shipped
 MAIN = Path(__file__).with_name("conv.c")
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", [pytest.param("obj", marks=pytest.mark.sweep), "lib", "so"])
 def test_value_and_gradients(form: str, tmp_path: Path) -> None:
     cc = compiler("cc")
@@ -34,7 +33,6 @@ def test_value_and_gradients(form: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(numbers(run(tmp_path, "./main").stdout), wanted(), rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.sweep
 def test_cpp(tmp_path: Path) -> None:
     cpp = compiler("g++")
     write(tmp_path, "lib", "h")
@@ -112,7 +110,6 @@ def test_threads_of_a_library(form: str, tmp_path: Path) -> None:
     run(tmp_path, "./main")
 
 
-@pytest.mark.sweep
 def test_the_cmake_file_of_the_page(tmp_path: Path) -> None:
     cmake = compiler("cmake")
     compiler("cc")

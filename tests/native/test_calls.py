@@ -98,9 +98,6 @@ def check(f: tadc.Function, sizes: Mapping[str, int], rtol: float = 1e-12) -> No
                 np.testing.assert_allclose(one, other, rtol=rtol, atol=1e-12 if rtol < 1e-9 else 1e-5)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(2)
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("source", "sizes"),
     [
@@ -181,7 +178,6 @@ def undefined(code: bytes, symbols: Sequence[str]) -> set[str]:
 
 
 @pytest.mark.skipif(not is_supported(), reason="the reader of objects is of Linux on x86-64")
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("source", [MATRICES, STEPS, TABLES], ids=["matrices", "steps", "tables"])
 @pytest.mark.parametrize("threads", ["none", "host", "pool"])
 def test_objects_ask_for_nothing_but_libc(threads: str, source: str) -> None:

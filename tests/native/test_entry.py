@@ -76,7 +76,6 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("text", "shapes"), PROGRAMS)
 def test_values_and_gradients(text: str, shapes: Sequence[tuple[int, ...]]) -> None:
     f = tadc.function(text)

@@ -103,7 +103,6 @@ def test_a_program_in_c(tmp_path: Path) -> None:
     assert numbers(run(tmp_path, "./main").stdout).tolist() == [12, 0, 7500, 0, 4]
 
 
-@pytest.mark.sweep
 def test_long_fibres(tmp_path: Path) -> None:
     """Of which the inspector counts the parts; another function takes calls without any."""
     text = (
@@ -121,7 +120,6 @@ def test_long_fibres(tmp_path: Path) -> None:
         np.testing.assert_array_equal(y, np.diff(np.concatenate([[0], np.cumsum(v)])[ptr]))
 
 
-@pytest.mark.sweep
 def test_long_fibres_of_pairs(tmp_path: Path) -> None:
     """And of what asks for them: the parts of both are counted."""
     text = """

@@ -92,7 +92,6 @@ def test_value_and_gradients(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, wanted(), rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("type", ["f32", "f64"])
 @pytest.mark.parametrize("source", [STEPS, "a: f64[N, M]\ns[i] = sum{j} (a[i, j] * a[N - 1 - i, j])"])
 def test_values_of_python(source: str, type: str, tmp_path: Path) -> None:
@@ -117,7 +116,6 @@ def test_tables_that_are_kept(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, np.cos(0.1 * np.outer(k, k)) @ x, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.sweep
 def test_functions_err_by_few_units(tmp_path: Path) -> None:
     """Without fused products and sums, those that need them are made of others: 4 units in the last place."""
     arity = {name: 2 if name in ("pow", "atan2") else 1 for name in sorted(DEFINED - {"fmod", "remainder"})}
@@ -215,7 +213,6 @@ def test_what_is_no_object() -> None:
     assert Reader(b"\xc0\xbb\x78").number(signed=True) == -123456
 
 
-@pytest.mark.sweep
 def test_workloads_against_javascript() -> None:
     """At least three times as fast, with the same numbers, but for what only takes exponentials."""
     found = workloads.measured(list(workloads.PROGRAMS), node())

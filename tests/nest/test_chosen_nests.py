@@ -92,7 +92,6 @@ def chosen(function: MapFunction, machine: CpuMachine) -> Iterator[tuple[Map, Ne
         yield item, plain, nest, steps
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", SMALL)
 def test_chosen_nests_have_the_same_bits_and_accesses(name: str) -> None:
     function = maps_of_program(SMALL[name])
@@ -102,8 +101,6 @@ def test_chosen_nests_have_the_same_bits_and_accesses(name: str) -> None:
             arrays |= assert_same_in_parts(plain, nest, steps, item, arrays, {}, reads_more=False)
 
 
-@pytest.mark.one_in(16)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_chosen_nests_of_examples_are_right(name: str) -> None:
     """For all sizes, and for all ranges of threads."""
@@ -111,7 +108,6 @@ def test_chosen_nests_of_examples_are_right(name: str) -> None:
     assert list(chosen(function, MACHINES["AVX2"]))
 
 
-@pytest.mark.sweep
 def test_chosen_nests_of_large_programs_are_right() -> None:
     """Their sums run in blocks, and their maps in chains."""
     taken: set[type[Step]] = set()
@@ -131,7 +127,6 @@ SIZES = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SIZES)
 def test_ranges_of_threads_make_up_all_elements(name: str) -> None:
     function, sizes = maps_of_program(PROGRAMS[name]), SIZES[name]

@@ -30,7 +30,6 @@ CHOICES = {
 }
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize("type", ["f64", "f32"])
 @pytest.mark.parametrize("written", CHOICES)
 def test_sums_with_an_equality(written: str, type: str) -> None:

@@ -159,7 +159,6 @@ def test_text_reads_back(text: str) -> None:
     assert not verify(nest)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", NESTS.values(), ids=NESTS)
 def test_code_is_what_the_nest_means(text: str) -> None:
     """Of the plain nest, with lanes and copies of each index, and as it is scheduled."""

@@ -172,8 +172,6 @@ class _Program:
         return made.sum(self.summed) if self.summed else made
 
 
-@pytest.mark.one_in(60)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("seed", range(80))
 def test_values_and_gradients(seed: int) -> None:
     """Against NumPy, and gradients against JAX, in f64; the same bits with one thread and two."""

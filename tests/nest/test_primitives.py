@@ -166,8 +166,6 @@ def _applied(sample: Sample, steps: list[Step]) -> Nest | None:
         return None
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("name", EXACT)
 def test_same_bits_and_accesses(name: str) -> None:
     """Each is taken on several nests: one that never fits would test nothing."""

@@ -13,7 +13,6 @@ from tadc.passes.nest.nest_text import nest_text
 from tests.nest.random_nests import assert_same, random_sample
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(25))
 def test_random_nests_run_and_read_back(seed: int) -> None:
     sample = random_sample(seed)

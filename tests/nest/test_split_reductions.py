@@ -34,7 +34,6 @@ def _steps(indices: str, rng: random.Random) -> str:
     return "\n    ".join(["map y", *lines, "fits i 2, j 8"])
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_split_reductions_are_right(name: str, seed: int) -> None:

@@ -31,8 +31,6 @@ def _gradients(x: np.ndarray, t: np.ndarray, dt: np.ndarray) -> tuple[np.ndarray
     return dx, dz
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])
 @pytest.mark.parametrize("type", ["f64", "f32"])
 @pytest.mark.parametrize("steps", [16, 3, 9, 21, 32, 47])

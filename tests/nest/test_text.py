@@ -16,7 +16,6 @@ from tests.nest.random_text import random_nest
 var = Affine.var
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nests_of_programs_read_back(name: str) -> None:
     for nest in plain_nests(maps_of_program(PROGRAMS[name])):

@@ -78,8 +78,6 @@ def slopes(*sizes: int) -> list[np.ndarray]:
     return list(map(np.asarray, jax.grad(warped, (0, 1, 2))(*map(jnp.asarray, inputs(*sizes)), 3)))
 
 
-@pytest.mark.one_in(10)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_gradients(name: str) -> None:
     x, y, g = inputs(11, 9)
@@ -104,8 +102,6 @@ def slopes_of_slopes() -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
     return named, list(map(np.asarray, pull(cotangents)))
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(7)
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_gradients_of_gradients(name: str) -> None:
     named, expected = slopes_of_slopes()
@@ -124,8 +120,6 @@ TEXT = {1: 70, 2: 360}
 """The most lines of the derivative: up to 1,000 when each neighbour of a cell had a divisor of its own."""
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", SPELLINGS)
 @pytest.mark.parametrize("order", LINES)
 def test_code_is_bounded(name: str, order: int) -> None:
@@ -136,8 +130,6 @@ def test_code_is_bounded(name: str, order: int) -> None:
     assert str(f).count("\n") <= TEXT[order]
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_jacobians(name: str) -> None:
     x, y, g = inputs(7, 6)
@@ -153,7 +145,6 @@ let scan{i + j} r[i: N, j: M] = if {i = 0} then (s[0, j]) else (if {j = 0} then 
 f = sum{i, j} (r[i, j])"""
 
 
-@pytest.mark.sweep
 def test_a_step_that_needs_several_values() -> None:
     """A tensor for each, which a second derivative finds again."""
     f = tadc.vjp(tadc.function(SOFT))

@@ -41,7 +41,6 @@ def before(f):
     return Compiled(load_kernel(state, derived)), derived
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_same_values_before_and_after(text):
     f = tadc.function(text)
@@ -53,7 +52,6 @@ def test_same_values_before_and_after(text):
         np.testing.assert_allclose(found, expected[name], rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_no_delta_is_left(text):
     """At orders 1 and 2 no reduction has an equality in its domain, no sum a guard as its body."""

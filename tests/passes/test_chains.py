@@ -62,7 +62,6 @@ f[i, j] = sum{k} (p[i, k] * c[j, k])
     assert ".rows" not in chained(text, N=768)
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("rows", [1, 5, 7, 12, 37, 38, 100])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_any_number_of_rows(rows: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +120,6 @@ g[j] = 2 * d[j]
 """
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("rows", [1, 5, 12, 37, 38])
 @pytest.mark.parametrize("equation", ["i = j", "i + j = 30", "i = 2*j + 3 and i < 20"])
 def test_thin_sets(rows: int, equation: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,6 @@ def kinds(f, kind):
     return sum(isinstance(term, kind) for term in found)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("n", [7, 8, 9, 33])
 def test_many_single_elements(n):
     """`x[0]*x[3] + x[1]*x[10] + …`: every element has its own part, found by halving."""
@@ -38,7 +37,6 @@ def test_many_single_elements(n):
     np.testing.assert_allclose(tadc.grad(f)(x), expected, rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.sweep
 def test_elements_of_a_matrix():
     """Equalities of two indices: halved by one, then by the other."""
     places = [(a, b) for a in range(9) for b in range(9) if (a * b) % 4 != 1]
@@ -104,7 +102,6 @@ def test_guards_of_one_term_over_parts_of_a_set_are_one():
         np.testing.assert_allclose(h(x=x, W=2, df=1.0), expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.sweep
 def test_hundreds_of_squares_compile_in_linear_time():
     """LLVM took 14 times as long for the gradient of 800 squares as for that of 200."""
 

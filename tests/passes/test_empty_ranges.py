@@ -11,7 +11,6 @@ MODULES = (test_tensor_algebra, test_index_maps, test_quasi_affine, test_scan)
 PROGRAMS = {f"{m.__name__}: {case.name}": case.program for m in MODULES for case in m.CATALOGUE.cases}
 
 
-@pytest.mark.one_in(15)
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 def test_gradients_have_no_empty_range(program: str) -> None:

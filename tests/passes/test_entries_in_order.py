@@ -37,7 +37,6 @@ def _call(text: str) -> tuple[list[Any], str]:
     return [np.asarray(result) for result in found], made.lower(sizes=SIZES).as_text("loops")
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("text", [MESSAGES, ATTENTION])
 def test_values_are_those_of_any_order(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TADC_CACHE", "0")

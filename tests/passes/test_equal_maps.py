@@ -34,14 +34,12 @@ def loops(f: tadc.Function) -> list[str]:
     return re.findall(r"func.func private @tad_\w+?\.(\d+)\(", f.lower().as_text("loops"))
 
 
-@pytest.mark.sweep
 def test_deep_networks_have_the_loops_of_shallow_ones() -> None:
     """A layer more adds no loops, to the value and to the gradients."""
     for made in (tadc.function, lambda text: tadc.value_and_grad(tadc.function(text))):
         assert len(loops(made(network(LAYERS)))) == len(loops(made(network(LAYERS + 3))))
 
 
-@pytest.mark.sweep
 def test_equal_maps_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A layer more costs fusion no new schedule."""
     priced: list[Map] = []
@@ -59,8 +57,6 @@ def test_equal_maps_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counts[0] == counts[1] > 0
 
 
-@pytest.mark.one_in(6)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("widths", [[3, 4, 5, 6, 7], [40, 9, 70, 33, 1], [2, 0, 3, 1, 5]])
 @pytest.mark.parametrize("sizes", [False, True])
 def test_each_layer_has_its_own_tensors_and_sizes(widths: list[int], sizes: bool) -> None:

@@ -108,7 +108,6 @@ def test_values_out_of_range_are_not_read() -> None:
     assert "m[i] = h[i]" not in after
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(30))
 def test_random_guards(seed: int) -> None:
     """Values and gradients of sums of guards are those of the program as written."""

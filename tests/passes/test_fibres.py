@@ -35,7 +35,6 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_work_is_that_of_the_places(name: str) -> None:
     """A gradient takes a few operations for each place, whose sines and cosines weigh most."""

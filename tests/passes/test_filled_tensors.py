@@ -61,13 +61,11 @@ def check(text: str, form: Form, derive: str) -> str:
     return made.lower().schedule
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("text", "form"), JACOBIANS.values(), ids=JACOBIANS)
 def test_jacobians(text: str, form: Form) -> None:
     assert "points" in check(text, form, "jacobian")
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("text", "form"), HESSIANS.values(), ids=HESSIANS)
 def test_hessians(text: str, form: Form) -> None:
     """Sets meet: on the diagonal what several terms give is added."""
@@ -123,9 +121,6 @@ y[i] = sum{j} (d[i, j]*x[j])"""
     np.testing.assert_allclose(tadc.function(text)(x), d @ x, rtol=1e-13, atol=1e-14)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(5)
-@pytest.mark.one_in(12)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_bands(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of products at some distances, differentiated twice."""

@@ -25,7 +25,6 @@ from tadc.passes import catalogue
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.reads_of_maps import Reads
-from tests.reference.sampling import slow_but_one_in
 
 Array = NDArray[np.float64]
 
@@ -90,9 +89,7 @@ def fused(text: str) -> list[int]:
     return [len(op.results) for op in maps_of(function)]
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.sweep_one_in(2)
-@pytest.mark.parametrize("seed", slow_but_one_in(2, range(16)))
+@pytest.mark.parametrize("seed", range(16))
 def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of any size: the values of NumPy, with the bits of maps one by one."""
     text, evaluate = random_program(seed)
@@ -110,7 +107,6 @@ def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_allclose(x, evaluate(a, b)[name], rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.sweep
 def test_some_random_programs_are_fused() -> None:
     assert sum(max(fused(random_program(seed)[0])) > 1 for seed in range(16)) > 8
 
@@ -186,7 +182,6 @@ def test_what_a_factor_of_0_leaves_unread() -> None:
     assert not any(np.any(v) for v in values)
 
 
-@pytest.mark.sweep
 def test_threads() -> None:
     """The same bits for any number of threads."""
     text, evaluate = random_program(3)
@@ -208,7 +203,6 @@ def test_threads() -> None:
         np.testing.assert_allclose(x, evaluate(a, b)[name], rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize(("n", "m"), [(0, 3), (1, 1), (37, 5), (300, 129)])
 def test_rows_of_a_gradient(dtype: str, n: int, m: int) -> None:

@@ -29,7 +29,6 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nests_are_what_kernels_compute(name: str) -> None:
     f = tadc.function(PROGRAMS[name])

@@ -47,7 +47,6 @@ def derived(text: str, order: int) -> tadc.Function:
     return reduce(lambda f, _: tadc.vjp(f, wrt="x"), range(order), tadc.function(text))
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "order"), PASSED)
 def test_steps_at_a_hub(name: str, order: int) -> None:
     """Each edge takes a few steps, though the squares of the degrees are 80 times as many as the edges."""
@@ -95,8 +94,6 @@ def points(name: str, random: np.random.Generator) -> Sequence[NDArray[Any]]:
     return [random.normal(size=6), few] if name in ("max", "min", "prod") else [random.normal(size=6)]
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_derivatives_at_a_hub(name: str) -> None:
     """Values, gradients, and gradients of gradients, against JAX."""

@@ -68,7 +68,6 @@ def arrays(name: str, places: int, nodes: int, seed: int = 0) -> Arrays:
     return {each: array for each, array in every.items() if f"{each}: index" in ARRAYS[name]}
 
 
-@pytest.mark.sweep_one_in(6)
 @pytest.mark.parametrize(
     ("name", "kind", "order"),
     [
@@ -131,8 +130,6 @@ def test_a_gradient_where_corners_are_zero() -> None:
     assert tadc.vjp(f, wrt="x")(t=t, x=x, y=np.ones(3), df=np.ones(3)).tolist() == want.tolist()
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(11)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_derivatives(name: str, kind: str) -> None:
     """Values and gradients of orders 1 to 3, against JAX; of products also where factors are 0."""

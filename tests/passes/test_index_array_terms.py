@@ -205,7 +205,6 @@ def test_values_of_edges_are_computed_where_they_are_read() -> None:
     np.testing.assert_allclose(found.dw, df * np.sin(x[src]), rtol=1e-13)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("mode", ["auto", "always", "never"])
 def test_a_maximum_compares_what_is_stored(mode: str) -> None:
     """Before its derivative: an operand is stored over edges, some of which may be out of range."""

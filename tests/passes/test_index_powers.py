@@ -21,7 +21,6 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_values_and_gradients(number: int) -> None:
     """Exponents in sums, of rows, of -1, of several indices, and up to 39."""

@@ -15,7 +15,6 @@ from tadc.compiler.derive import derive
 from tadc.frontend.extents import shape_at
 from tadc.passes.schedule import leaps, plans, search
 from tadc.passes.schedule.candidate import Candidate
-from tests.reference.sampling import slow_but_one_in
 
 PROGRAMS = {
     "filter": "x: f64[300]; w: f64[70]\ny[i: 231] = sum{k} (x[i + k] * w[k])",
@@ -51,9 +50,7 @@ def results(text: str) -> Mapping[str, np.ndarray[Any, Any]]:
     return evaluate(compile_program(derived), arrays)
 
 
-@pytest.mark.one_in(7)
-@pytest.mark.sweep_one_in(2)
-@pytest.mark.parametrize("name", slow_but_one_in(2, PROGRAMS))
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_elements_have_an_order_of_their_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums are right, and the same bits whatever tile an element is in."""
     # With 16 registers fewer tiles fit, and loops that do not leap add up in another order.

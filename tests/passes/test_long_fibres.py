@@ -94,7 +94,6 @@ def arguments(f: tadc.Function) -> dict[str, Any]:
     return {name: given[name] for name in f.inputs if name in given} | ({"N": N} if "row" in f.inputs else {})
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", REFERENCES)
 def test_ranges_of_pairs_and_of_what_asks(name: str) -> None:
     """Which body and range may depend on, with as many parts of ranges that overlap as there are at most."""
@@ -115,8 +114,6 @@ def test_fibres_of_all_lengths(kind: str) -> None:
     np.testing.assert_allclose(f(PTR, COL, V, X), want, rtol=1e-13)
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(7)
 @pytest.mark.parametrize(
     "text", [CSR.replace("KIND", kind) for kind in ("sum", "max")] + [*PROGRAMS.values()]
 )
@@ -140,7 +137,6 @@ def test_derivatives_of_three_orders(text: str) -> None:
                 np.testing.assert_allclose(one, wanted, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize(
     "text", [CSR.replace("KIND", "sum"), *(PROGRAMS[name] for name in ("values", *REFERENCES))]
 )

@@ -46,7 +46,6 @@ def test_facts_of_sizes_are_derived_once_a_program(monkeypatch: pytest.MonkeyPat
     assert 0 < counts[0] == counts[1]
 
 
-@pytest.mark.sweep
 def test_equal_sums_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A layer more has no new equality to solve."""
     solved: list[Any] = []
@@ -65,8 +64,6 @@ def test_equal_sums_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < counts[0] == counts[1]
 
 
-@pytest.mark.one_in(24)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("text", [layers(9), lstm(3), coupling(4), *map(random_program, range(40))])
 def test_definitions_that_are_alike_are_as_if_each_were_rewritten(
     text: str, monkeypatch: pytest.MonkeyPatch
@@ -79,7 +76,6 @@ def test_definitions_that_are_alike_are_as_if_each_were_rewritten(
     assert texts[0] == texts[1]
 
 
-@pytest.mark.sweep
 def test_equal_maps_of_a_chain_have_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice as long a chain has as many loops, and the values of NumPy."""
     monkeypatch.setattr(chains, "LEAST_BYTES", 1)
@@ -101,7 +97,6 @@ def test_equal_maps_of_a_chain_have_one_function(monkeypatch: pytest.MonkeyPatch
     assert counts[0] == counts[1]
 
 
-@pytest.mark.sweep
 def test_many_buffers_are_passed_on() -> None:
     """An entry with many buffers is left as it is by LLVM, and calls the loops with the right ones."""
     depth = MANY

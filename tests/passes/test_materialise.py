@@ -84,8 +84,6 @@ def evaluated(f: tadc.Function) -> Mapping[str, np.ndarray]:
     return {f.outputs[0]: found} if len(f.outputs) == 1 else found._asdict()
 
 
-@pytest.mark.one_in(20)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_modes_agree(text: str) -> None:
     """Values, first and second derivatives, with all tensors and with none."""
@@ -109,7 +107,6 @@ def test_reads_stay_in_range(text: str) -> None:
     )
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", BOUNDS)
 def test_gradients_cost_a_small_multiple(name: str) -> None:
     program = programs([name])[name]
@@ -275,7 +272,6 @@ def test_differences_of_neighbours_are_no_tensor_that_is_larger_than_places() ->
     assert "tensor<400000x3xf32>" not in lowered
 
 
-@pytest.mark.sweep
 def test_pairs_do_not_depend_on_memory() -> None:
     """The same program has the same text wherever its terms happen to be in memory."""
     text = (EXAMPLES / "paper.tad").read_text()

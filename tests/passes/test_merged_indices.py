@@ -37,8 +37,6 @@ def _reference(kind: str, x: np.ndarray, n: int, w: int, s: int) -> tuple[np.nda
     return pools, gradient
 
 
-@pytest.mark.one_in(5)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("kind", ["max", "min", "logsumexp"])
 @pytest.mark.parametrize(("w", "s"), [(2, 2), (3, 2), (3, 1), (5, 2), (2, 3)])
 def test_pools(kind: str, w: int, s: int) -> None:

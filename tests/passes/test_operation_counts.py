@@ -21,7 +21,6 @@ from tests.conformance import (
     test_tensor_algebra,
 )
 from tests.reference.counting import Run
-from tests.reference.sampling import slow_but_one_in
 
 CATALOGUES = (test_index_maps, test_quasi_affine, test_reductions, test_scan, test_tensor_algebra)
 CASES = {c.name: c.program for module in CATALOGUES for c in module.CATALOGUE.cases}
@@ -47,8 +46,7 @@ def check(program: Program, together: ComputedTogether | None = None) -> None:
     assert counted.stored == done.moved("store")
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.parametrize("name", slow_but_one_in(2, CASES))
+@pytest.mark.parametrize("name", CASES)
 def test_counts_of_conformance_programs(name: str) -> None:
     """Of the program as written, and of value and gradients as compiled."""
     f = tadc.function(CASES[name])

@@ -31,8 +31,6 @@ def program(name: str, dimensions: int) -> tadc.Function:
     return tadc.function(f"x: f64[N, {dimensions}]; m: f64[N]\nf[i: N, c] = sum{{j: N}} ({term})")
 
 
-@pytest.mark.one_in(10)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize(("n", "dimensions"), SIZES)
 @pytest.mark.parametrize("name", TERMS)
 def test_gradients(name: str, n: int, dimensions: int) -> None:

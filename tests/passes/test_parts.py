@@ -44,7 +44,6 @@ def maps(text: str, wanted: str = "", gpu: bool = False) -> list[tuple[int, ...]
     ]
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_size(kind: str) -> None:
     """One index, whose number of values is no multiple of anything, or of everything, or 0."""
@@ -57,7 +56,6 @@ def test_any_size(kind: str) -> None:
     assert len(on_host(f.kernel).temporaries) == 1
 
 
-@pytest.mark.one_in(7)
 @pytest.mark.parametrize("shape", [(0, 5), (1, 1), (47, 9), (48, 16), (49, 17), (130, 0), (300, 33)])
 def test_two_indices(shape: tuple[int, int]) -> None:
     """The inner one bounded by the outer one, too; a few elements of the output."""
@@ -149,7 +147,6 @@ def test_nothing_is_cut_where_nothing_may_be_stored() -> None:
         assert state.temporaries == []
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sizes", [{}, {"N": 400000}])
 def test_threads(kind: str, sizes: dict[str, int]) -> None:

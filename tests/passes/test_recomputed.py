@@ -67,8 +67,6 @@ CASES: dict[str, tuple[str, Callable[[jax.Array, jax.Array], jax.Array]]] = {
 }
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("name", CASES)
 def test_pairs(name: str, known: bool) -> None:

@@ -52,8 +52,6 @@ def product(n, factor="sin(x{k}[i])"):
     return tadc.function(f"{arguments}\nf = sum{{i}} ({'*'.join(factor.format(k=k) for k in range(n))})")
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("modes", [[tadc.vjp] * 2, [tadc.vjp] * 3, [tadc.jvp, tadc.vjp, tadc.vjp]])
 def test_derivatives_of_products_cost_linear(modes):
     """All factors but one, and but two, are shared by the gradients that have them."""
@@ -73,7 +71,6 @@ def test_third_derivatives_of_products_where_factors_are_zero():
     np.testing.assert_allclose(np.array(f(*x, *v, *w)), expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.sweep
 def test_long_chain_is_quick():
     """A definition of a thousand terms differentiates in linear time."""
     f = tadc.function("x: f64[4]; f[i] = " + " + ".join(f"sin({k} * x[i])" for k in range(1, 1001)))

@@ -25,7 +25,6 @@ def test_a_chain_of_short_rows(type: str) -> None:
     np.testing.assert_allclose(tadc.compile(f)(r), expected, rtol=1e-3 if type == "f32" else 1e-10, atol=1e-3)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("type", ["f32", "f64"])
 @pytest.mark.parametrize("width", [3, 4, 2, 5])
 def test_rows_of_a_few_elements_at_places_of_an_array(width: int, type: str) -> None:
@@ -84,7 +83,6 @@ scan{t} h[t: T, n: N, i: H] = if {t = 0} then (x[0, n, i]) else (
     h[t - 1, n, i]*sum{j} (u[i, j]*h[t - 1, n, j]) + tanh(x[t, n, i] + sum{j} (v[j, i]*h[t - 1, n, j])))"""
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sizes", [None, {"T": 9, "N": 3, "H": 33}])
 def test_steps_read_copies_of_what_none_of_them_changes(sizes: dict[str, int] | None) -> None:
     f = tadc.function(STEPS, sizes=sizes)

@@ -87,7 +87,6 @@ SEEDS = [
 ]
 
 
-@pytest.mark.one_in(32)
 @pytest.mark.parametrize(("name", "seed"), SEEDS)
 def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any schedule that fits may be chosen."""
@@ -133,8 +132,6 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
             np.testing.assert_array_equal(value, expected[key])
 
 
-@pytest.mark.one_in(5)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("vectors", [(16, 12), (32, 12)])
 @pytest.mark.parametrize("name", ["contraction", "contraction of f32", "strided", "kinds", "sizes"])
 def test_smaller_vectors(name: str, vectors: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +144,6 @@ def test_smaller_vectors(name: str, vectors: tuple[int, int], monkeypatch: pytes
         np.testing.assert_allclose(value, expected[key], rtol=tolerance, atol=tolerance * 10)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("terms", [0, 1, 300])
 def test_blocks_of_a_sum_whose_size_is_known_late(terms: int) -> None:
     """A sum in blocks is stored once at least, also where it has no terms."""
@@ -169,7 +165,6 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_panels_on_threads(name: str) -> None:
     """Products large enough for panels in blocks are right, and the same on any number of threads."""

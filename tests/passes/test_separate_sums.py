@@ -24,7 +24,6 @@ def gates(x: jax.Array, h: jax.Array, w: jax.Array, u: jax.Array, c: jax.Array) 
     return jax.nn.sigmoid(g[0]) + jax.nn.sigmoid(g[1]) * jnp.tanh(g[2]) + g[3]
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("known", [True, False])
 def test_gates(known: bool) -> None:
     sizes = {"B": 5, "K": 33, "M": 20, "N": 17}

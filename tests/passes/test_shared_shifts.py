@@ -17,7 +17,6 @@ def variation(u: jax.Array) -> jax.Array:
     return jnp.sqrt((u[1:, :-1] - u[:-1, :-1]) ** 2 + (u[:-1, 1:] - u[:-1, :-1]) ** 2 + 1e-3).sum()
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("shape", [(2, 2), (7, 5), (40, 33)])
 @pytest.mark.parametrize("known", [True, False])
 def test_variation(shape: tuple[int, int], known: bool) -> None:

@@ -42,7 +42,6 @@ def test_groups() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("stride", [2, 3, 4])
 @pytest.mark.parametrize("taps", [2, 3, 5])
 @pytest.mark.parametrize("more", [0, 1])
@@ -66,7 +65,6 @@ y[o, i: {count}] = sum{{c, k}} (x[c, {stride}*i + k]*w[o, c, k])""")
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("stride", "taps", "last"), [(2, 3, "dx_1_1"), (3, 5, "dx_2_2"), (5, 6, "dx_4")])
 def test_images(stride: int, taps: int, last: str) -> None:
     """Two indices by residue: a tensor for each, or each of the last, and one interleaved of them."""

@@ -48,7 +48,6 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.one_in(18)
 @pytest.mark.parametrize("size", [0, 1, 2, 5, 12, 23])
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_same_bits(program: Callable[[int], str], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +85,6 @@ def loops_and_llvm(text: str) -> tuple[str, str]:
     return loops, optimised(state.llvm_ir)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("text", "products"), STRIDED.values(), ids=STRIDED)
 def test_strided_gradients_are_vectors(text: str, products: int) -> None:
     """The full part tests nothing, and its loop over the elements computes vectors."""

@@ -43,7 +43,6 @@ y[i: H] = h[T - 1, i]
 SIZES = {"T": 8, "B": 3, "H": 32}
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("text", [GRU, UNIT, LSTM, NORMED, PLAIN])
 def test_gradients_of_cells_cost_three_times_the_value(text: str) -> None:
     """Each sum has one cotangent, and is computed once."""

@@ -11,7 +11,6 @@ from tadc.frontend.extents import shape_at
 from tests.fuzz.stepwise import generate
 from tests.passes.test_windows import always, fresh, values
 from tests.reference.counting import Run
-from tests.reference.sampling import slow_but_one_in
 from tests.reference.small_parts import small_parts_of_maps
 
 pytestmark = pytest.mark.skipif(not pool.is_supported(), reason="one thread on this system")
@@ -20,9 +19,7 @@ THREADS = (3, 2, 1)
 """Most first: memory that is used again holds nothing right yet."""
 
 
-@pytest.mark.one_in(30)
-@pytest.mark.sweep_one_in(7)
-@pytest.mark.parametrize("seed", slow_but_one_in(2, range(60)))
+@pytest.mark.parametrize("seed", range(60))
 def test_random_recurrences(seed: int) -> None:
     """Values, tangents and gradients, in windows and with all steps kept: as an element-by-element run has
     them."""
@@ -84,7 +81,6 @@ y[t: T] = sum{i} (v[t, i]*u[t, i])""",
 }
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("known", [False, True])
 def test_steps_are_divided(name: str, known: bool) -> None:
@@ -116,7 +112,6 @@ def test_steps_are_divided(name: str, known: bool) -> None:
         tadc.set_num_threads(before)
 
 
-@pytest.mark.sweep
 def test_schedules_of_steps() -> None:
     """What is chosen is taken when it is given; threads that divide a step are told where it ends."""
     f = tadc.function("x: f64[N]\nsize T\n" + PROGRAMS["heat"][0]).at({"N": 5000, "T": 40})

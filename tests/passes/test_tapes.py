@@ -23,7 +23,6 @@ from tadc.passes.maps.map import Tape
 from tests.backend.kernels import on_host
 from tests.fuzz.stepwise import generate
 from tests.reference.counting import Run
-from tests.reference.sampling import slow_but_one_in
 
 
 def test_as_few_steps_as_the_best_of_all_schedules() -> None:
@@ -55,7 +54,6 @@ def test_as_few_steps_as_revolve(steps: int, slots: int) -> None:
     assert steps_taken(steps, Tape(1, slots, 1, 0, 1)) == taken
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize("slots", [0, 1, 2, 3, 7, 30])
 @pytest.mark.parametrize(("before", "ahead"), [(0, 0), (1, 0), (0, 1), (2, 1), (1, -1), (3, -2), (0, 7)])
 @pytest.mark.parametrize("block", [1, 2, 5, 40])
@@ -102,7 +100,6 @@ def bytes_in_between(f: tadc.Function) -> int:
     return workspace(on_host(f.compiled().kernel).temporaries).bytes
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("limit", ["64M", "16M", "8M"])
 def test_gradients_of_heat_stay_within_a_limit(limit: str) -> None:
     """States of N = 100,000 after 4,096 steps would take 3.3 GB."""
@@ -167,8 +164,6 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.one_in(14)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("slots", [0, 1, 5])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, slots: int) -> None:
@@ -247,8 +242,6 @@ def test_many_states_of_few_bytes() -> None:
     np.testing.assert_allclose(tadc.grad(f, memory_limit="20M")(x=0.3), tadc.grad(f)(x=0.3), rtol=1e-12)
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("batch", [9, 10, 15])
 def test_batches_that_are_no_whole_vectors(batch: int) -> None:
     """Steps that are taken again from a saved state are not taken twice: their window has moved on."""
@@ -276,9 +269,7 @@ def test_batches_that_are_no_whole_vectors(batch: int) -> None:
 ROWS = (1, 2, 4, 7, 20, 1000)
 
 
-@pytest.mark.one_in(40)
-@pytest.mark.sweep_one_in(6)
-@pytest.mark.parametrize("seed", slow_but_one_in(2, range(80)))
+@pytest.mark.parametrize("seed", range(80))
 def test_random_recurrences(seed: int) -> None:
     """Gradients under limits from one state to all: those of an element-by-element run, of the same bits."""
     case = generate(seed)
@@ -335,7 +326,6 @@ CHEAP = {
 }
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", CHEAP)
 def test_few_states_of_cheap_steps(name: str) -> None:
     """About twice the root of 2,000 of them: gradients have the bits that they have of all states."""
@@ -363,7 +353,6 @@ def test_all_states_that_are_cheaper_to_keep(name: str, sizes: dict[str, int]) -
         assert "saved" not in str(tadc.statistics(f))
 
 
-@pytest.mark.sweep
 def test_gradients_of_heat_by_default() -> None:
     """Those of JAX with 1,000 steps of 20,000 elements, which take 160 MB, in a tenth of that."""
     sizes = {"N": 20_000, "T": 1000}
@@ -384,7 +373,6 @@ def test_gradients_of_heat_by_default() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("known", [False, True])
 def test_states_take_at_most_half_of_what_is_free(known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a network are kept while there is memory: a version saves some of them where there is not."""

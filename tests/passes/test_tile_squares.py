@@ -25,7 +25,6 @@ PROGRAMS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("size", [16, 33, 250])
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", PROGRAMS)

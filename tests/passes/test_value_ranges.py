@@ -62,7 +62,6 @@ def test_unary(name: str) -> None:
                 check(found, exact(name, x), (name, operand, x))
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", sorted(intervals.BINARY))
 def test_binary(name: str) -> None:
     """The same of two operands."""

@@ -116,8 +116,6 @@ def gradients(name: str, sizes: bool) -> tadc.Function:
     return tadc.value_and_vjp(tadc.function(text, sizes={k: v for k, v in given.items() if k in text}))
 
 
-@pytest.mark.one_in(9)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("sizes", [True, False])
 @pytest.mark.parametrize("name", CASES)
 def test_gradient(name: str, sizes: bool) -> None:
@@ -130,7 +128,6 @@ def test_gradient(name: str, sizes: bool) -> None:
         np.testing.assert_allclose(found, other, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_fewer_operations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = gradients(name, True).lower().as_text("hoist").count("\n")
@@ -139,7 +136,6 @@ def test_fewer_operations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found < before) == CASES[name][2]
 
 
-@pytest.mark.sweep
 def test_a_minimum_that_steps_subtract() -> None:
     """Its cotangent, a difference of fractions under conditions, is in no derivative that is printed."""
     f = tadc.function("""x: f64[N]
@@ -184,8 +180,6 @@ def rebuilt(expander: Expander, term: Term) -> Term:
     return found
 
 
-@pytest.mark.one_in(18)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("seed", range(60))
 def test_expansions_have_the_same_value(seed: int) -> None:
     text = random_program(seed)
@@ -219,7 +213,6 @@ y = sum{i: N} (sum{k}_0^(i - 1) (m*w[k] / z[i]) - m)""",
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("name", EMPTY)
 def test_sums_over_no_point(name: str, known: bool) -> None:

@@ -32,9 +32,6 @@ def alignment(s: jax.Array, g: jax.Array) -> jax.Array:
     return sum((cell**2 for row in h[1:] for cell in row[1:]), jnp.zeros(()))
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(2)
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("shape", [(9, 12)])
 @pytest.mark.parametrize("known", [True, False])
 def test_gradients_of_a_table(shape: tuple[int, int], known: bool) -> None:
@@ -47,7 +44,6 @@ def test_gradients_of_a_table(shape: tuple[int, int], known: bool) -> None:
         np.testing.assert_allclose(found, other, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", [64, 128])
 def test_rows_of_any_number_of_bytes(size: int) -> None:
     """Rows of few sets of a cache are longer; sizes that are not known are as they are: the same bits."""

@@ -28,7 +28,6 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("mode", ["value", "value-and-vjp"])
-@pytest.mark.one_in(8)
 def test_round_trip(path: Path, mode: str) -> None:
     """Of all examples: names of tensors, indices and values too, whatever passes have made of the maps."""
     state = Compilation(Options(mode), Source(path.read_text(), path.name))

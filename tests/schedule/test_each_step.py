@@ -52,8 +52,6 @@ def without_each(schedule: str) -> list[tuple[str, str]]:
     return [(lines[n].strip(), "\n".join([*lines[:n], *lines[n + 1 :]])) for n in chosen]
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("target", FORMS)
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.sweep) for name in OTHERS)])
 def test_each_step_changes_the_loops(name: str, target: str) -> None:

@@ -29,7 +29,6 @@ GIVEN = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("steps", GIVEN.values(), ids=GIVEN)
 def test_results_have_the_same_bits(steps: str) -> None:
     f, random = tadc.function(MATMUL), np.random.default_rng(0)

@@ -56,7 +56,6 @@ def stage(text: str, last: str, schedule: str = "") -> str:
     return shown
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_what_is_chosen_can_be_given(text: str) -> None:
     chosen = stage(text, "schedule")
@@ -106,7 +105,6 @@ ARGUMENTS = {
 }
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("program", "steps"), GIVEN.values(), ids=GIVEN)
 def test_other_steps_have_the_same_values(program: str, steps: str) -> None:
     f, random = tadc.function(program), np.random.default_rng(0)
@@ -149,7 +147,6 @@ def test_sums_whose_ends_are_in_a_block_that_is_shared(row: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("program", "steps", "at", "words"),
     [

@@ -18,7 +18,6 @@ WINDOWS = """x: T[9, 130, 130, 4]; y: T[9, 128, 128, 8]
 w[p: 3, q: 3, c, o] = sum{n, i, j} (x[n, i + p, j + q, c]*y[n, i, j, o])"""
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("target", "type"), [("cpu", "f32"), ("cpu:x86-64-v3", "f64")])
 @pytest.mark.parametrize("text", [*PROGRAMS, WINDOWS])
 def test_blocks_add_up(text: str, type: str, target: str) -> None:

@@ -29,7 +29,6 @@ PROGRAMS = (
 SIZES = {"N": 7, "K": 5, "M": 10}
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_the_same_results_or_a_diagnostic(number: int) -> None:
     function = maps_of_program(PROGRAMS[number], "value")
@@ -91,7 +90,6 @@ ONCE_OTHER_BITS = (
 )  # fmt: skip
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("number", "steps"), ONCE_OTHER_BITS)
 def test_code_of_given_steps_has_the_same_bits(number: int, steps: str) -> None:
     f = tadc.function(PROGRAMS[number])

@@ -42,8 +42,6 @@ def loops(text: str, given: str | None = None) -> str:
     return re.sub(r" attributes {[^}]*}", "", str(compiled(text, "loops", given).module))
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_the_steps_that_are_shown_make_the_same_loops(text: str) -> None:
     shown = compiled(text, "schedule").schedule

@@ -83,8 +83,6 @@ def places(name: str, mode: str = "value", target: str = "cpu:x86-64-v4") -> lis
     return re.split(r"\n\s*(?=map |# )", shown)[0].splitlines()
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize(("name", "mode", "target"), CASES)
 def test_what_is_chosen_can_be_given_and_each_step_matters(name: str, mode: str, target: str) -> None:
     lines = places(name, mode, target)
@@ -179,7 +177,6 @@ RIGHT = {
 }
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("function", "steps", "target"),
     [(function, steps, target) for function, each in RIGHT.items() for steps in each for target in RUN

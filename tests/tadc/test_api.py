@@ -144,7 +144,6 @@ def test_several_contexts_at_once(f):
     assert len({str(module) for module in modules}) == 1
 
 
-@pytest.mark.sweep
 def test_threads():
     """Functions compile and run from several threads at once."""
     f = tadc.function("x: f64[50]; f[i] = exp(sin(x[i]))")

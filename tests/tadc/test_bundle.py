@@ -140,7 +140,6 @@ def test_sizes_that_have_no_meaning_are_refused(bundle: Path) -> None:
     assert error.value.diagnostics[0].code in ("TAD0503", "TAD0507")
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("damage", "words"),
     [

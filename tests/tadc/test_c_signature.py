@@ -64,7 +64,6 @@ def call_as_declared(
     return written
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("source", "sizes"),
     [

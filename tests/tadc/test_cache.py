@@ -172,7 +172,6 @@ def test_a_function_from_disk_is_a_function(compilations: list[str]) -> None:
     np.testing.assert_array_equal(copy(x, x), x**2)
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize(
     "other",
     [
@@ -229,7 +228,6 @@ def test_a_changed_source_is_another_compiler() -> None:
     assert named == {place.replace(".", "/") for place in places}
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b[:-9] + b"\0" * 9])
 def test_damaged_entries_are_made_again(
     damage: Callable[[bytes], bytes], folder: Path, compilations: list[str]
@@ -246,7 +244,6 @@ def test_damaged_entries_are_made_again(
     assert not compilations
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "payload", [b"", b"{}", b"[1]\n", b"null\n\x7fELF", b"\xff\n", b'{"symbol": 3}\ncode']
 )

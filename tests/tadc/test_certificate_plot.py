@@ -36,7 +36,6 @@ def certificates(text: str) -> Certificates:
     return tadc.certificate(tadc.function(text))
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_pictures(name: str) -> None:
     """There is one for every number of indices and loops."""
@@ -45,7 +44,6 @@ def test_pictures(name: str) -> None:
     assert "NaN" not in svg
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 def test_kinds(kind: str) -> None:
     """Each is a file of its kind, the same every time."""
@@ -91,7 +89,6 @@ def test_hull() -> None:
     assert hull([(1, 1)]) == [(1, 1)]
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -111,7 +108,6 @@ def test_what_is_not_drawn(text: str, reason: str) -> None:
     assert reason in str(error.value)
 
 
-@pytest.mark.sweep
 def test_reads_left_out_are_named() -> None:
     text = "x: f64[900, 900]; y: f64[9]; f[i: 900, j: 900] = x[i, j]; g[i: 9] = y[i]**2"
     svg = draw(certificates(text), "svg").decode()

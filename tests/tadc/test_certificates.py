@@ -161,7 +161,6 @@ def negation(
     return tuple(Constraint(side - 1) for side in sides)
 
 
-@pytest.mark.one_in(20)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_both_ways(name: str) -> None:
     """Each certificate is of a read of the program, exact; each read of an argument has one."""
@@ -222,7 +221,6 @@ def test_sizes_are_parameters() -> None:
 # -- what people see ------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_text_fits_and_json_is_json(name: str) -> None:
     found = certificates(PROGRAMS[name])

@@ -65,7 +65,6 @@ def test_prints_derivatives_as_programs(capsys, paper):
     assert run(capsys, again)[1] == out
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("stage", [s.name for s in STAGES if s.name != "cubin"])
 def test_every_stage(capsys, paper, stage):
     target = {"gpu": "cuda:sm_90", "nvvm": "cuda:sm_90", "ptx": "cuda:sm_90", "rocdl": "rocm:gfx942"}
@@ -309,7 +308,6 @@ def test_wrong_use(capsys, tmp_path, monkeypatch, argv, code, words):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("argv", [["-h"], ["--help"], ["--version"], ["cache", "-h"], ["--list", "passes"]])
 def test_stdout_that_is_full_is_no_bug(argv):
     with open("/dev/full", "w") as full:

@@ -67,7 +67,6 @@ def check_case(case: Case) -> None:
     agree(tadc.vjp(f), with_cotangents(f, arrays))
 
 
-@pytest.mark.one_in(8)
 @pytest.mark.parametrize("case", CASES[::SAMPLE], ids=lambda case: case.name)
 def test_conformance(case: Case) -> None:
     check_case(case)
@@ -87,8 +86,6 @@ def drawn(argument: Argument, rng: np.random.Generator) -> np.ndarray:
     return rng.uniform(0.1, 0.9, shape).astype({"f32": np.float32, "f64": np.float64}[argument.type])
 
 
-@pytest.mark.one_in(18)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples(path: Path) -> None:
     """Value and gradients, for sizes as declared or small ones."""

@@ -63,7 +63,6 @@ def test_a_page_for_every_code_and_a_code_for_every_page() -> None:
 DEAR = ("TAD0113", "TAD0312", "TAD0315")
 
 
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize(
     "code", [pytest.param(c, marks=[pytest.mark.sweep] if c in DEAR else []) for c in CODES]
 )

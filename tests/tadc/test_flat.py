@@ -31,7 +31,6 @@ def in_jax(v: Any, x: Any) -> Any:
     return jnp.concatenate([jnp.tanh(b + x @ w.T).reshape(-1), (x**2).sum(1) * b[0]])
 
 
-@pytest.mark.sweep
 def test_a_vector_of_several_inputs_to_one_of_several_results() -> None:
     given = arrays()
     g = tadc.flat(tadc.function(LAYER), {"w": given["w"], "b": given["b"]}, x=given["x"])
@@ -54,7 +53,6 @@ def test_a_vector_of_several_inputs_to_one_of_several_results() -> None:
     np.testing.assert_allclose(operator.T @ np.eye(25), np.asarray(expected).T, atol=1e-12)
 
 
-@pytest.mark.sweep
 def test_a_scalar_of_several_inputs() -> None:
     given = arrays()
     f = tadc.function(
@@ -77,7 +75,6 @@ def test_a_scalar_of_several_inputs() -> None:
     np.testing.assert_allclose(g.linear_operator(v) @ np.eye(16), hessian, atol=1e-10)
 
 
-@pytest.mark.sweep
 def test_what_is_given_for_one_call() -> None:
     given, other = arrays(), arrays(3)
     g = tadc.flat(tadc.function(LAYER), ["w", "b"], x=given["x"], H=4)

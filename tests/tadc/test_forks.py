@@ -139,7 +139,6 @@ def ends_well(program: str, seconds: float = 120) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize(
     "program",
     [

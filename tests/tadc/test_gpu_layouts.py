@@ -12,7 +12,6 @@ import tadc
 from tadc.passes import catalogue
 from tadc.passes.rewrites.parts import blocks
 from tests.gpu_programs import PROGRAMS, GpuProgram
-from tests.reference.sampling import slow_but_one_in
 
 
 def inputs(f: tadc.Function, sizes: dict[str, int]) -> dict[str, Any]:
@@ -49,20 +48,16 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "blocks", lambda gpu: replace(blocks(gpu), **small))
 
 
-@pytest.mark.one_in(18)
-@pytest.mark.sweep_one_in(2)
-@pytest.mark.parametrize("name", slow_but_one_in(2, PROGRAMS))
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_layouts(name: str) -> None:
     compare(PROGRAMS[name])
 
 
-@pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", [name for name, one in PROGRAMS.items() if one.sizes])
 def test_layouts_of_known_sizes(name: str) -> None:
     compare(PROGRAMS[name], sizes=PROGRAMS[name].sizes)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["windows of several rows", "what rows share", "softmax"])
 def test_layouts_of_a_gpu_that_few_threads_keep_busy(name: str) -> None:
     """A thread computes several rows, which share what they read."""

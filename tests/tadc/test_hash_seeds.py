@@ -57,7 +57,6 @@ def check(target: str, modes: str, files: Sequence[Path]) -> None:
         assert other == first
 
 
-@pytest.mark.sweep
 def test_stages_of_a_gradient() -> None:
     """Of the example whose definitions share most sums."""
     check("cpu", "value-and-vjp", [EXAMPLES / "stencil.tad"])

@@ -74,7 +74,6 @@ def test_targets_do_not_mix(capsys, file, tmp_path):
     assert ".entry" in run(capsys, gpu, "--target", "cuda", "--emit", "ptx")[1]
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("stage", ["loops", "llvm-dialect"])
 @pytest.mark.parametrize("asked", [("--wrt", "x"), ("--wrt", "z"), ("--mode", "jvp"), ("--size", "N=3")])
 @pytest.mark.parametrize("emit", [(), ("--emit", "loops"), ("--emit", "asm")])

@@ -35,7 +35,6 @@ DOORS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("door", DOORS)
 def test_an_output_is_named_with_an_underscore(door: str) -> None:
     found = DOORS[door]()

@@ -63,9 +63,6 @@ def given(f: tadc.Function) -> list[Any]:
     return [random.normal(size=shapes[name]) for name in f.inputs]
 
 
-@pytest.mark.sweep
-@pytest.mark.sweep_one_in(2)
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("known", [False, True])
 def test_what_has_no_room_is_computed_again(known: bool, little_memory: Callable[[int], None]) -> None:
     """A product of matrices is stored where it can be, and read twice; its gradients read it more often."""
@@ -90,7 +87,6 @@ def test_what_has_no_room_is_computed_again(known: bool, little_memory: Callable
         np.testing.assert_array_equal(result, other)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("materialize", ["auto", "always", "never"])
 def test_limits_hold_for_sizes_of_a_call(materialize: str) -> None:
     f = tadc.function(ATTENTION, materialize=materialize, memory_limit="4M")

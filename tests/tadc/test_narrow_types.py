@@ -79,7 +79,6 @@ def close(found: Any, expected: Any, name: str, ulps: float = 1.01) -> None:
     )
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_values_and_gradients_are_those_of_f32_rounded(name: str, program: str) -> None:

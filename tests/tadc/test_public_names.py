@@ -25,7 +25,6 @@ EXAMPLES = [("tadc", tadc), *((f"dual.{name}", getattr(tadc.dual, name)) for nam
 EXAMPLES += [(name, getattr(tadc, name)) for name in tadc.__all__ if name not in WITHOUT]
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "value"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
 def test_the_example_of_a_name(
     name: str, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -36,7 +36,6 @@ def test_arrays_that_disagree() -> None:
     assert "`M` is 4, told by dimension 1 of `x`" in str(found.value)
 
 
-@pytest.mark.sweep
 def test_rank_and_fixed_extents() -> None:
     text = "x: f64[N, 3]\nf[i] = x[i, 0]"
     assert wrong(text, np.ones(3))[0][1] == "`x` has 1 dimension, shape (3,), expected 2"

@@ -108,8 +108,6 @@ DOORS = {
 }
 
 
-@pytest.mark.one_in(12)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("type", ERRORS)
 @pytest.mark.parametrize("door", DOORS)
 def test_values_and_gradients(door: str, type: str, tmp_path: Path) -> None:

@@ -104,7 +104,6 @@ def test_environment() -> None:
     assert ok(SHOW, TADC_NUM_THREADS="") == ok(SHOW) == f"{len(os.sched_getaffinity(0))}\n"
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize("value", ["0", "two", "1.5", "-1", "99999999999999999999"])
 def test_wrong_environment(value: str) -> None:
     """The command says so, without a traceback, whatever the program."""
@@ -156,7 +155,6 @@ def check():
 """
 
 
-@pytest.mark.sweep
 @needs_pool
 def test_fork() -> None:
     """The child starts helpers of its own, also when the parent was in a call at that moment."""
@@ -191,7 +189,6 @@ caller.join()
     ok(program)
 
 
-@pytest.mark.sweep
 @needs_pool
 def test_helpers_take_no_signals() -> None:
     """But for faults of their own, which `faulthandler` reports."""
@@ -211,7 +208,6 @@ for task in os.listdir("/proc/self/task"):
     assert [set(eval(line)) for line in printed] == [{"SIGINT", "SIGALRM"}] * 2
 
 
-@pytest.mark.sweep
 def test_interrupt() -> None:
     """Ctrl-C during a kernel is raised when the kernel is done; everything works after that."""
     program = (
@@ -241,7 +237,6 @@ assert np.array_equal(g(v), expected)
     assert ok(program) == "interrupted\n"
 
 
-@pytest.mark.sweep
 def test_end_of_the_process() -> None:
     """While helpers look for work, or sleep, and while a thread that nobody waits for is in a call."""
     ok(HEAD + "check()")
@@ -258,7 +253,6 @@ time.sleep(0.2)
     )
 
 
-@pytest.mark.sweep
 @needs_pool
 def test_threads_that_the_system_refuses() -> None:
     """A call has the help of those that there are."""

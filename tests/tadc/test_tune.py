@@ -48,8 +48,6 @@ def arrays_of(f: tadc.Function) -> dict[str, Any]:
     return {a.name: random_array(a, random, -1) for a in f.program.arguments}
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.sweep_one_in(2)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.parametrize("derive", [lambda f: f, tadc.value_and_vjp], ids=["value", "vjp"])
 def test_what_is_found_is_kept_and_used_with_the_same_bits(
@@ -70,7 +68,6 @@ def test_what_is_found_is_kept_and_used_with_the_same_bits(
         np.testing.assert_equal(one, plain(**arrays))
 
 
-@pytest.mark.sweep
 def test_steps_in_another_order_of_sums_need_a_word(everything_wins: None) -> None:
     f, x = tadc.function("x: f32[64, 999]; s[i] = sum{j} (x[i, j])"), np.random.default_rng(0)
     x = x.standard_normal((64, 999)).astype("f4")
@@ -87,7 +84,6 @@ def test_no_time_tries_nothing(folder: Path) -> None:
     assert not (folder / "tuned").exists()
 
 
-@pytest.mark.sweep
 def test_what_was_no_gain_after_all_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     f = tadc.function(PROGRAMS["product"])
     monkeypatch.setattr(tuning, "race", lambda calls, seconds: [1.0, 1.0])

@@ -22,7 +22,6 @@ def arrays(name: str) -> tuple[Any, Any]:
     return x.astype(np.float32).astype(numpy_type(name)), w.astype(np.float32).astype(numpy_type(name))
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", TYPES)
 def test_calls_are_those_of_the_program_with_the_type(name: str) -> None:
     """Bit by bit: values, gradients, tangents, Jacobians; of a program whose text states the type."""

@@ -54,8 +54,6 @@ def test_gradcheck(program: Program) -> None:
     assert torch.autograd.gradcheck(program.function.torch, inputs, fast_mode=True, check_forward_ad=True)
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradgradcheck(name: str) -> None:
     program = PROGRAMS[name]
@@ -65,8 +63,6 @@ def test_gradgradcheck(name: str) -> None:
     )
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.sweep_one_in(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_third_derivative(name: str) -> None:
     program = PROGRAMS[name]
@@ -108,8 +104,6 @@ def transformed(f: Any, x: Any, rest: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.one_in(5)
-@pytest.mark.sweep_one_in(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_transforms(name: str) -> None:
     program = PROGRAMS[name]
@@ -160,7 +154,6 @@ def test_compile(name: str, dynamic: bool) -> None:
     assert len(graphs) == 1
 
 
-@pytest.mark.sweep
 def test_compile_by_inductor() -> None:
     program = PROGRAMS["layer"]
     inputs = program.inputs(requires_grad=True)
@@ -170,7 +163,6 @@ def test_compile_by_inductor() -> None:
     assert_alike(torch.autograd.grad(found, inputs), torch.autograd.grad(expected, inputs))
 
 
-@pytest.mark.sweep
 def test_code_that_inductor_keeps_finds_operators_of_gradients(tmp_path: Path) -> None:
     """A later process runs the code of a former one, which has their names alone."""
     script = f"""

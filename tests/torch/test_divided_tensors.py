@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.torch.divided_processes import run_processes
 
 
@@ -17,11 +15,9 @@ def test_training(tmp_path: Path) -> None:
     run_processes("training", 2, tmp_path)
 
 
-@pytest.mark.sweep
 def test_a_mesh_of_two_dimensions(tmp_path: Path) -> None:
     run_processes("squares", 4, tmp_path)
 
 
-@pytest.mark.sweep
 def test_dtensors_in_graphs(tmp_path: Path) -> None:
     run_processes("compiled", 2, tmp_path)

@@ -46,7 +46,6 @@ def test_index_arrays_may_change(messages: Any) -> None:
         torch.testing.assert_close(messages(src, dst, X, W), plain(src, dst.long(), X, W))
 
 
-@pytest.mark.sweep
 def test_long_fibres(messages: Any) -> None:
     """They are for kernels that cut them."""
     src, dst = torch.randint(0, N, (2, 40_000))
@@ -129,7 +128,6 @@ def test_what_a_module_does_not_hold_as_indices(messages: Any, bad: Any, text: s
         messages.module(src=bad)
 
 
-@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore")
 def test_indices_in_a_graph_are_those_of_each_call(messages: Any) -> None:
     def f(src: Any, x: Any) -> Any:
