@@ -57,8 +57,8 @@ NEWEST_CHECKED := tests/building/test_diagnostics.py tests/tadc/test_forks.py li
 frameworks: .venv/test.stamp .venv/torch.stamp .venv-jax/$(OLDEST_JAX).stamp
 	@echo "PyTorch $(TORCH); JAX $(OLDEST_JAX), llvmlite $(OLDEST_LLVMLITE) and others in" \
 	    "$$($(JAX_BIN)/python --version): four minutes on two cores"
-	$(PYTEST) tests/torch tests/importing tests/tadc/test_foreign_arrays.py 'tests/test_pages.py::test_page[pytorch]'
-	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal tests/jax
+	$(PYTEST) -m 'not slow' tests/torch tests/importing tests/tadc/test_foreign_arrays.py 'tests/test_pages.py::test_page[pytorch]'
+	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow' tests/jax
 	$(JAX_BIN)/python -m pytest -q -n 2 --dist worksteal $(NEWEST_CHECKED)
 
 lint: .venv/lint.stamp

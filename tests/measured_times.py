@@ -21,8 +21,6 @@ QUICK, SWEEP = 0.5, 3.0
 
 FILE = Path(__file__).with_name("cpu_seconds.txt")
 HEADER = "# Seconds of CPU time of one test of each function whose tests are too long for `make test`.\n"
-    "# Seconds of CPU time of a test, where all those of its function take longer than `make test` may.\n"
-)
 MEASURED_EACH = 2
 
 
