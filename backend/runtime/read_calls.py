@@ -135,15 +135,15 @@ def _paired(
     inputs, names = symbols.inputs, symbols.input_names
     if dense := _dense(inputs, args, kwargs, door.sparse):
         raise ArgumentError(dense)
-    signature, most = _signature(inputs), len(names)
+    most = len(names)
     if len(args) == 1 and isinstance(args[0], Mapping) and not kwargs:
-        raise ArgumentError([said("one mapping", signature=signature)])
+        raise ArgumentError([said("one mapping", signature=_signature(inputs))])
     values: dict[str, Any] = dict(zip(names, args, strict=False))
     problems: list[Diagnostic] = []
     if len(args) > most:
         given = counted(len(args), "positional argument")
         problems.append(
-            said("too many", signature=signature, given=given, most=most, surplus=len(args) - most)
+            said("too many", signature=_signature(inputs), given=given, most=most, surplus=len(args) - most)
         )
     for name, value in kwargs.items():
         if name not in names:
@@ -153,7 +153,7 @@ def _paired(
         else:
             values[name] = value
     missing = [
-        said("missing", name=name, written=_by_name(name), signature=signature)
+        said("missing", name=name, written=_by_name(name), signature=_signature(inputs))
         for name in names
         if name not in values
     ]
