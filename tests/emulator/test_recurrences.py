@@ -121,7 +121,7 @@ def test_orbit(way: str) -> None:
     check(path.read_text(), arrays, way, given={"T": 7})
 
 
-@pytest.mark.parametrize(("seed", "way"), product(range(41), WAYS))
+@pytest.mark.parametrize(("seed", "way"), list(product(range(41), WAYS)))
 def test_random_recurrences(seed: int, way: str) -> None:
     """Of one to three indices, along orders of any of these."""
     random = np.random.default_rng(seed)
@@ -129,7 +129,7 @@ def test_random_recurrences(seed: int, way: str) -> None:
     check(text, inputs, way, 1e-9)
 
 
-@pytest.mark.parametrize(("seed", "way"), product(range(40), WAYS[:2]))
+@pytest.mark.parametrize(("seed", "way"), list(product(range(40), WAYS[:2])))
 def test_random_readers(seed: int, way: str) -> None:
     """Some, up to four steps back and in batches, which others read."""
     case = stepwise.generate(seed)

@@ -50,7 +50,7 @@ PROGRAMS = {file.stem: file.read_text() for file in EXAMPLES} | {
 }
 
 
-@pytest.mark.parametrize(("name", "sm"), product(PROGRAMS, (70, 90)))
+@pytest.mark.parametrize(("name", "sm"), list(product(PROGRAMS, (70, 90))))
 def test_ptxas_takes_value_and_gradients(name, sm):
     """One kernel a tensor; the cubin is an ELF file."""
     state = Compilation(
