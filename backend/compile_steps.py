@@ -1,18 +1,41 @@
 """The steps of compiling, told to those who listen: what takes the time, and what is done now.
 
-Python's `logging` hears of them too, under the name `tadc`: of kernels at level INFO, of steps at DEBUG.
+Python's `logging` hears of them too, under the name `tadc`: of kernels at level INFO, of steps at DEBUG. What
+`tadc.config(log=…)` or TADC_LOG asks for is written to stderr as well, whatever `logging` does.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Protocol
+
+from tadc.backend.environment import current
 
 LOG = logging.getLogger("tadc")
+
+_LEVELS = {"off": logging.CRITICAL + 1, "info": logging.INFO, "debug": logging.DEBUG}
+
+_stderr = logging.StreamHandler()
+_stderr.setFormatter(logging.Formatter("%(relativeCreated)8.0f ms  tadc: %(message)s"))
+
+
+def is_logged(level: int) -> bool:
+    """Whether somebody wants to know of what has a level of Python's `logging`."""
+    return LOG.isEnabledFor(level) or level >= _LEVELS[current("log")]
+
+
+def log(level: int, text: str, *values: Any) -> None:
+    """Tell those who want to know; the text is of the `%` kind."""
+    if LOG.isEnabledFor(level):
+        LOG.log(level, text, *values)
+    if level >= _LEVELS[current("log")]:
+        _stderr.setStream(sys.stderr)  # which notebooks and tests put another in the place of
+        _stderr.handle(LOG.makeRecord(LOG.name, level, "", 0, text, values, None))
 
 
 class Listener(Protocol):
@@ -58,5 +81,5 @@ def step(name: str) -> Generator[None]:
         seconds = time.perf_counter() - begin
         for listener in reversed(listeners):
             listener.end(name, seconds)
-        if LOG.isEnabledFor(logging.DEBUG):
-            LOG.debug("%s: %.1f ms", name, 1e3 * seconds)
+        if is_logged(logging.DEBUG):
+            log(logging.DEBUG, "%s: %.1f ms", name, 1e3 * seconds)

@@ -1,8 +1,6 @@
 """A folder of small files by key (64 hexadecimal digits), which several processes and versions of tadc share.
 
-    TADC_CACHE       0 turns it off
-    TADC_CACHE_DIR   where it is; else $XDG_CACHE_HOME/tadc, else ~/.cache/tadc
-    TADC_CACHE_SIZE  its limit: bytes, or as in 256M or 2G
+It is where `environment.py` says, else $XDG_CACHE_HOME/tadc, else ~/.cache/tadc.
 
 An entry appears whole or not at all, holds its own checksum, and may go at any time. What cannot be read
 is no entry, and what cannot be written is left out: nothing here raises. Since entries hold machine code,
@@ -18,12 +16,12 @@ import os
 import re
 import stat
 import time
-import warnings
 from collections.abc import Callable, Generator
 
+from tadc.backend.environment import OPTIONS, current
 from tadc.lattice.late_dataclasses import dataclass
 
-DEFAULT_LIMIT = 256 << 20
+DEFAULT_LIMIT = OPTIONS["cache_size"].default
 
 #: After an eviction this part of the limit is in use, so that not every entry evicts another.
 _KEPT = 0.9
@@ -37,7 +35,6 @@ _DIGEST = hashlib.sha256().digest_size
 _SUFFIX, _TEMPORARY = ".tadc", ".part"
 #: What a cache may remove: in a folder that is not its alone, nothing else is touched.
 _FILE = re.compile(rf"[0-9a-f]{{64}}\{_SUFFIX}(\.\w+\{_TEMPORARY})?")
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 @dataclass(frozen=True)
@@ -142,10 +139,10 @@ class DiskCache:
 
 
 def configured() -> DiskCache | None:
-    """The cache that the environment asks for; None where it is off, or has no place."""
-    if os.environ.get("TADC_CACHE") == "0" or not hasattr(os, "geteuid"):
+    """The cache that is asked for here; None where it is off, or has no place."""
+    if not current("cache") or not hasattr(os, "geteuid"):
         return None
-    folder = os.environ.get("TADC_CACHE_DIR")
+    folder = current("cache_dir")
     if not folder:
         base = os.environ.get("XDG_CACHE_HOME", "")
         # A relative path is to be ignored: XDG Base Directory Specification 0.8.
@@ -153,28 +150,7 @@ def configured() -> DiskCache | None:
         if not os.path.isabs(base):
             return None
         folder = os.path.join(base, "tadc")
-    return DiskCache(os.path.abspath(folder), size_given("TADC_CACHE_SIZE", DEFAULT_LIMIT))
-
-
-def size_given(variable: str, default: int) -> int:
-    """The size that a variable of the environment gives. Warns (RuntimeWarning) of what is none."""
-    text = os.environ.get(variable, "")
-    size = parse_size(text) if text else None  # to compile what it is read by takes half a millisecond
-    if size is None and text.strip():
-        # No error: kernels are as right with a cache of another size.
-        used = f"{default >> 20}M"
-        warnings.warn(
-            f"{variable}=`{text}` is no size and counts as {used}; write it as in 64M",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    return default if size is None else size
-
-
-def parse_size(text: str) -> int | None:
-    """`1000`, `64K`, `256M`, `2G` (also `2GiB`) in bytes; None for what is no size."""
-    match = re.fullmatch(r"\s*(\d{1,15})\s*([KMG]?)(?:I?B)?\s*", text.upper())
-    return int(match[1]) * _UNITS[match[2]] if match else None
+    return DiskCache(os.path.abspath(folder), current("cache_size"))
 
 
 def _name(key: str) -> str:

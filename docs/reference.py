@@ -18,6 +18,7 @@ from typing import Any
 
 from docs.forms import how_it_works
 from lit_tests.runner import Script
+from tadc.backend.environment import OPTIONS as CHOICES
 from tadc.cli import main
 from tadc.commands.command_table import COMMANDS, FLAT
 from tadc.commands.consistency import EXCLUDED
@@ -202,18 +203,31 @@ def type_name(field: Any) -> str:
 
 
 def command_reference() -> str:
-    """Every option with the commands that have it, and which exclude each other."""
+    """Settings, every option with the commands that have it, and which exclude each other."""
     shown = [option for option in OPTIONS.values() if option.names and option.about]
     rows = [[f"`{', '.join(o.names)}{' ' * bool(o.value)}{o.value}`", o.about, commands_of(o)] for o in shown]
     pairs = [[named(line.options), named(line.others), line.why or line.help] for line in EXCLUDED]
     return "\n".join(
         [
+            "## The environment\n",
+            "Variables of the environment, which [`tadc.config`](python.md#settings) sets in Python:\n",
+            table(["variable", "in Python", "default", "meaning"], settings()),
             "## All options\n",
             table(["option", "what it is", "of"], rows),
             "## Options that exclude each other\n",
             table(["one of", "does not go with", "why, or what to do"], pairs),
         ]
     )
+
+
+def settings() -> list[list[str]]:
+    """The rows of settings, and of variables that are not tadc's own."""
+    rows = [[f"`{c.variable}`", f"`{name}`", c.shown_default, c.about] for name, c in CHOICES.items()]
+    others = {
+        "`CUDA_HOME`, `CUDA_PATH`": "installation of CUDA with ptxas and libdevice",
+        "`NO_COLOR`, `FORCE_COLOR`": "no colours; colours also where no terminal is",
+    }
+    return [*rows, *([variable, "", "", about] for variable, about in others.items())]
 
 
 def commands_of(option: Option) -> str:

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         sum,
         where,
     )
+    from tadc.caller.config import CONFIG as config
     from tadc.certificates.certify import Certificates
     from tadc.embed import Pass, build, load_dialect, register_pass, run_passes, text
     from tadc.frontend.program import Program
@@ -105,9 +106,9 @@ if (_other := other_package(path.dirname(__path__[0]))) is not None:
     warn_of([_other])
 
 if "TADC_LOG" in environ:
-    from tadc.caller.logs import log_as_asked
+    from tadc.caller.config import follow_environment
 
-    log_as_asked()
+    follow_environment()
 
 framework_views.PACKAGES.update(
     block="tadc.apps.blocks",
@@ -134,6 +135,7 @@ _HOMES = {
         "einsum f16 f32 f64 index index_array indices kernel let logsumexp max min norm prod program "
         "rearrange reduce repeat select size sizes sum where"
     ).split(),
+    "tadc.caller.config": ("config",),
     "tadc.certificates.certify": ("Certificates",),
     "tadc.api.compiled": ("Compiled",),
     "tadc.api.debug_nans": ("debug_nans",),
@@ -156,6 +158,8 @@ _HOMES = {
     "tadc.native.export": ("export",),
     "tadc.apps.uncertainty": ("Budget", "Result", "propagate"),
 }
+#: The names there, of what has another one here.
+_OTHER_NAMES = {"config": "CONFIG"}
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -200,6 +204,7 @@ __all__ = [
     "build",
     "certificate",
     "compile",
+    "config",
     "dask",
     "debug_nans",
     "define",
@@ -292,7 +297,7 @@ def __getattr__(name: str) -> Any:
 
         near = "".join(f"; {help}" for help in did_you_mean(name, () if name[0] == "_" else __all__))
         raise AttributeError(f"module 'tadc' has no attribute {name!r}{near}")
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(import_module(_HOME[name]), _OTHER_NAMES.get(name, name))
     globals()[name] = value
     return value
 

@@ -298,8 +298,8 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_669,
-    "backend": 17_096,
-    "tadc": 41_252,
+    "backend": 17_325,
+    "tadc": 41_449,
     "tadc/apps": 14_177,
 }
 

@@ -29,6 +29,8 @@
 @caller = internal global i32 0
 @started = internal global i64 0
 @threads = internal global i64 1
+; The number that one thread is to use in the place of that, by a key of its own; -1 before any is.
+@key = internal global i32 -1
 
 ; A map of fewer operations is not worth a dispatch; nor is such a part of one. `passes/schedule/work_counts.py`
 ; says what an operation is.
@@ -43,6 +45,9 @@
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
+declare i32 @pthread_key_create(ptr, ptr)
+declare i32 @pthread_setspecific(i32, ptr)
+declare ptr @pthread_getspecific(i32)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sched_yield()
 declare i32 @sched_getcpu()
@@ -59,11 +64,26 @@ declare void @llvm.x86.sse.ldmxcsr(ptr)
 ; elements, about.
 define void @tadc_parallel(ptr %body, ptr %args, i64 %elements, i64 %multiple, i64 %operations) {
 entry:
-  %threads = load atomic i64, ptr @threads monotonic, align 8
-  %several = icmp sgt i64 %threads, 1
   %least = load i64, ptr @least
   %enough = icmp sge i64 %operations, %least
-  %worth = and i1 %several, %enough
+  br i1 %enough, label %number, label %alone
+
+number:
+  %all = load atomic i64, ptr @threads monotonic, align 8
+  %key = load atomic i32, ptr @key monotonic, align 4
+  %no_key = icmp eq i32 %key, -1
+  br i1 %no_key, label %several, label %ask
+
+ask:
+  %said = call ptr @pthread_getspecific(i32 %key)
+  %own = ptrtoint ptr %said to i64
+  %none_said = icmp eq i64 %own, 0
+  %here = select i1 %none_said, i64 %all, i64 %own
+  br label %several
+
+several:
+  %threads = phi i64 [ %all, %number ], [ %here, %ask ]
+  %worth = icmp sgt i64 %threads, 1
   br i1 %worth, label %rouse, label %alone
 
 rouse:
@@ -411,6 +431,34 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 ; Further calls use so many threads, the caller one of them.
 define void @tadc_pool_resize(i64 %threads) {
   store atomic i64 %threads, ptr @threads monotonic, align 8
+  ret void
+}
+
+; Calls of this thread use so many threads; 0: as many as others. Callers take turns.
+define void @tadc_pool_here(i64 %threads) {
+entry:
+  %key = load atomic i32, ptr @key monotonic, align 4
+  %new = icmp eq i32 %key, -1
+  br i1 %new, label %make, label %set
+
+make:
+  %place = alloca i32
+  %failed = call i32 @pthread_key_create(ptr %place, ptr null)
+  %good = icmp eq i32 %failed, 0
+  br i1 %good, label %made, label %done
+
+made:
+  %fresh = load i32, ptr %place
+  store atomic i32 %fresh, ptr @key release, align 4
+  br label %set
+
+set:
+  %now = phi i32 [ %key, %entry ], [ %fresh, %made ]
+  %value = inttoptr i64 %threads to ptr
+  call i32 @pthread_setspecific(i32 %now, ptr %value)
+  br label %done
+
+done:
   ret void
 }
 

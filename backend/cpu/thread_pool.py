@@ -10,13 +10,17 @@ import ctypes
 import os
 import platform
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from tadc.backend.cpu.kept_code import linked, own_code
 from tadc.backend.cpu.linking import Library
+from tadc.backend.environment import chosen_here
+from tadc.backend.runtime.call_watchers import WatchedCall
 from tadc.backend.runtime.thread_count import PARALLEL, tell
 from tadc.frontend.forks import new_lock
 
-_RESIZE, _FORGET = "tadc_pool_resize", "tadc_pool_forget"
+_RESIZE, _HERE, _FORGET = "tadc_pool_resize", "tadc_pool_here", "tadc_pool_forget"
 
 #: For systems that `pool.ll` is not written for.
 _ALONE = f"""
@@ -52,8 +56,35 @@ def is_supported() -> bool:
 
 def start(text: str) -> Library:
     """A pool of this process, of text like that of `pool.ll`."""
-    library = linked(text, [PARALLEL, _RESIZE, _FORGET])
+    library = linked(text, [PARALLEL, _RESIZE, _HERE, _FORGET])
     _started.append(library)
     tell(ctypes.CFUNCTYPE(None, ctypes.c_int64)(library[_RESIZE]))
     os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(library[_FORGET]))
     return library
+
+
+class ThreadsHere:
+    """Runs calls by as many threads as a block around them says; the calls of others as they are.
+
+    The thread of the call is told, which is for nothing where kernels have one thread.
+    """
+
+    def around(self, call: WatchedCall, run: Callable[[], Any]) -> Any:
+        """What a call gives."""
+        __tracebackhide__ = True
+        number = chosen_here("threads")
+        if number is None or not is_supported():
+            return run()
+        address_of_pool()
+        with _lock:
+            # Two of them might both make the key.
+            _tell_here(number)
+        try:
+            return run()
+        finally:
+            _tell_here(0)
+
+
+def _tell_here(number: int) -> None:
+    assert _pool is not None
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(_pool[_HERE])(number)

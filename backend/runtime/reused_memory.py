@@ -2,8 +2,6 @@
 
 A system gives large memory a page at a time, each filled with zeros when it is first written. That takes
 longer than many kernels. So the next call gets a block that no array uses any more: that used last, in cache.
-
-    TADC_KEEP_MEMORY   how much is kept: bytes, or as in 64M (256M); 0 keeps none
 """
 
 from __future__ import annotations
@@ -13,16 +11,13 @@ from typing import TYPE_CHECKING
 
 from numpy import empty, uint8
 
-from tadc.backend.disk_cache import size_given
+from tadc.backend.environment import current
 from tadc.frontend.forks import new_lock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[uint8]
-
-VARIABLE = "TADC_KEEP_MEMORY"
-DEFAULT_LIMIT = 256 << 20
 
 SMALL = 1 << 18
 """Blocks of fewer bytes are not kept: the allocator of the process keeps them itself."""
@@ -38,16 +33,21 @@ class Blocks:
     its base, and so have all views of it.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
         self.blocks: list[Array] = []
         self.lock = new_lock()
         self.alone = 0
         self.alone = self._references([empty(0, uint8)])[0]
 
+    @property
+    def limit(self) -> int:
+        """How many bytes are kept at most; what is chosen here where nothing was given."""
+        return current("keep_memory") if self._limit is None else self._limit
+
     def take(self, size: int) -> Array:
         """At least so many bytes, of any content, in nobody's use as long as the caller refers to them."""
-        if size < SMALL or 2 * size > self.limit:
+        if size < SMALL or 2 * size > (limit := self.limit):
             return empty(size, uint8)
         with self.lock:
             blocks = self.blocks
@@ -58,7 +58,7 @@ class Blocks:
             made = empty(size, uint8)
             blocks.insert(0, made)
             total = sum([block.nbytes for block in blocks])
-            while total > self.limit or len(blocks) > MOST:
+            while total > limit or len(blocks) > MOST:
                 total -= blocks.pop().nbytes
             return made
 
@@ -73,11 +73,7 @@ class Blocks:
         return [count(block) for block in blocks]
 
 
-def _limit() -> int:
-    """What the environment says; nothing where references are not counted exactly."""
-    counts = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
-    return size_given(VARIABLE, DEFAULT_LIMIT) if counts else 0
+_COUNTS = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 
-
-KEPT = Blocks(_limit())
-"""Those of this process."""
+KEPT = Blocks(None if _COUNTS else 0)
+"""Those of this process; none where references are not counted exactly."""

@@ -9,11 +9,13 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from time import monotonic
+from typing import Any
 
+from tadc.backend.environment import OPTIONS, choose_for_process, current, for_process
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.forks import new_lock
 
-VARIABLE = "TADC_NUM_THREADS"
+VARIABLE = OPTIONS["threads"].variable
 MOST = 1024
 
 #: The symbol of what calls a function on ranges, from several threads.
@@ -21,7 +23,6 @@ PARALLEL = "tadc_parallel"
 
 #: What is told of a new number: the pool, once there is one.
 _listeners: list[Callable[[int], None]] = []
-_count: int | None = None
 #: How many are within `sharing_threads`; the most of late, and when that was.
 _sharers, _most, _since = 0, 0, 0.0
 _lock = new_lock()
@@ -33,8 +34,9 @@ LATELY = 0.1
 def get_num_threads() -> int:
     """How many threads a call may use, the caller's one of them.
 
-    At first what the environment variable TADC_NUM_THREADS says, or as many as there are processors that
-    this process may run on.
+    What `tadc.config(threads=…)` says here, or `set_num_threads` for the process; at first what the
+    environment variable TADC_NUM_THREADS says, or as many as there are processors that this process may run
+    on.
 
     Raises:
         ArgumentError: TAD0509, the variable is no such number.
@@ -43,17 +45,20 @@ def get_num_threads() -> int:
     >>> tadc.get_num_threads() >= 1
     True
     """
-    global _count
-    if _count is None:
-        text = os.environ.get(VARIABLE, "").strip()
-        if not text:
-            _count = min(_processors(), MOST)
-        elif text.isascii() and text.isdecimal() and len(text) < 9 and 1 <= int(text) <= MOST:
-            _count = int(text)
-        else:
-            help = f"write `{VARIABLE}=2`, or leave it unset for all processors"
-            raise _wrong(f"`{VARIABLE}={text}`", help)
-    return _count
+    return _number(current("threads"))
+
+
+def _number(chosen: int | str | None) -> int:
+    """The number that was chosen, or that a text of the environment says."""
+    if isinstance(chosen, int):
+        return chosen
+    text = (chosen or "").strip()
+    if not text:
+        return min(_processors(), MOST)
+    if text.isascii() and text.isdecimal() and len(text) < 9 and 1 <= int(text) <= MOST:
+        return int(text)
+    help = f"write `{VARIABLE}=2`, or leave it unset for all processors"
+    raise _wrong(f"`{VARIABLE}={text}`", help)
 
 
 def set_num_threads(count: int) -> None:
@@ -69,14 +74,19 @@ def set_num_threads(count: int) -> None:
     1
     >>> tadc.set_num_threads(before)
     """
-    global _count
+    number = checked_threads(count)
+    choose_for_process({"threads": number})
+    _tell_all(number)
+
+
+def checked_threads(count: Any) -> int:
+    """A number of threads. Raises ArgumentError (TAD0509) for what is none."""
     if isinstance(count, bool) or not hasattr(count, "__index__"):
         raise _wrong(f"`{count!r}`, of type {type(count).__name__},", "pass an integer")
-    number = count.__index__()
+    number: int = count.__index__()
     if not 1 <= number <= MOST:
         raise _wrong(f"`{number}`", "`tadc.set_num_threads(1)` uses the caller's thread alone")
-    _count = number
-    _tell_all(number)
+    return number
 
 
 @contextmanager
@@ -100,7 +110,7 @@ def _count_sharer(change: int) -> None:
         now = monotonic()
         if _sharers >= _most or now - _since > LATELY:
             _most, _since = _sharers, now
-        threads = get_num_threads()
+        threads = _number(for_process("threads"))
         if _sharers and _is_worker() and not os.environ.get(VARIABLE):
             threads = 1
         _tell_all(max(1, threads // max(1, _most)) if _sharers else threads)
@@ -121,7 +131,7 @@ def _tell_all(number: int) -> None:
 def tell(listener: Callable[[int], None]) -> None:
     """Call this with the number of threads, now and when it changes."""
     _listeners.append(listener)
-    listener(get_num_threads())
+    listener(_number(for_process("threads")))
 
 
 def _processors() -> int:

@@ -4,17 +4,14 @@ A kernel for all sizes is planned without knowing which loops are long. Where a 
 costs more than compiling, the kernel is compiled again for the sizes of that call, and calls with these
 sizes run that version. Which calls have one depends on nothing but the number of their operations and the
 sizes before: the first few that are worth it, so equal calls have the same bits.
-
-    TADC_VERSIONS   how many versions a kernel has at most (4); 0 for none
 """
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tadc.backend.environment import current
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.forks import new_lock
 
@@ -22,9 +19,6 @@ if TYPE_CHECKING:
     from tadc.lattice.amounts import Counted
 
 Kernel = TypeVar("Kernel")
-
-VARIABLE = "TADC_VERSIONS"
-DEFAULT_COUNT = 4
 
 WORTH, WORTH_ON_GPU = 1 << 20, 1 << 16
 """A call of fewer operations takes a fraction of a millisecond for all sizes too, and a GPU some launches."""
@@ -40,7 +34,7 @@ class Versions(Generic[Kernel]):
     def __init__(self, work: Sequence[Counted], count: int | None = None, worth: int = WORTH) -> None:
         self.work, self.worth = work, worth
         self.make: Callable[[Mapping[str, int]], Kernel] | None = None
-        self.count = count_of(os.environ.get(VARIABLE, "")) if count is None else count
+        self.count = current("versions") if count is None else count
         self._made: dict[tuple[int, ...], Kernel | None] = {}
         self._lock = new_lock()
 
@@ -66,18 +60,3 @@ class Versions(Generic[Kernel]):
                     # The kernel for all sizes runs, and says what is wrong with the call.
                     self._made[key] = None
             return self._made.get(key)
-
-
-def count_of(text: str) -> int:
-    """What the environment says. Warns (RuntimeWarning) of what is no number."""
-    text = text.strip()
-    if text.isascii() and text.isdecimal() and len(text) < 9:
-        return int(text)
-    if text:
-        # No error: a kernel with the usual number of versions is right all the same.
-        warnings.warn(
-            f"{VARIABLE}=`{text}` is no number and counts as {DEFAULT_COUNT}; write it as in 8",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    return DEFAULT_COUNT

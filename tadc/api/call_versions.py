@@ -6,11 +6,12 @@ stored, then the next, until all fits; if that is not enough, the same without t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tadc.backend.compile_steps import LOG
+from tadc.backend.compile_steps import log
 from tadc.backend.runtime.fitting import Fitted
 from tadc.lattice.late_dataclasses import dataclass, replace
 
@@ -75,19 +76,27 @@ def adapt_to_calls(kernel: Any, f: VersionedFunction, options: Options) -> None:
 
 def _version(f: VersionedFunction, options: Options, sizes: Mapping[str, int]) -> Any:
     """The kernel for some sizes. Raises CompileError as `compile`."""
-    LOG.info("a call is worth a version for %s", ", ".join(f"{name}={n}" for name, n in sizes.items()))
+    log(
+        logging.INFO,
+        "a call is worth a version for %s",
+        ", ".join(f"{name}={n}" for name, n in sizes.items()),
+    )
     return f.at(sizes).compiled_for(options).kernel
 
 
 def _cutting(f: VersionedFunction, options: Options) -> Any:
     """The kernel that cuts long fibres. Raises CompileError as `compile`."""
-    LOG.info("a call has long fibres: a version that cuts them")
+    log(logging.INFO, "a call has long fibres: a version that cuts them")
     return f.compiled_for(replace(options, long_fibres=True)).kernel
 
 
 def _fitted(f: VersionedFunction, options: Options, sizes: Mapping[str, int], free: int) -> Fitted[Any]:
     """The first kernel tried that takes no more than so many bytes. Raises CompileError as `compile`."""
-    LOG.info("a call has %d bytes for results and tensors in between: a version that takes less", free)
+    log(
+        logging.INFO,
+        "a call has %d bytes for results and tensors in between: a version that takes less",
+        free,
+    )
     tried: list[_Tried] = []
     for found in _smaller(f.at(sizes), options, free):
         if found.bytes <= free:

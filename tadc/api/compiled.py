@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tadc.api.array_kinds import OnHost, are_foreign, on_gpu
 from tadc.api.sparse_kinds import is_sparse
+from tadc.backend.runtime.call_watchers import WATCHERS, WatchedCall, watched
 from tadc.backend.runtime.python_names import result_type
 from tadc.caller.boundary import leaving
 
@@ -60,15 +62,20 @@ class Compiled:
         """
         __tracebackhide__ = True
         try:
-            if self._again is not None:
-                found = self.again(args, kwargs, out)
-                if found is not None:
-                    return found
-            is_on_host = are_foreign(args, kwargs, out) and not on_gpu(args, kwargs)
-            return (self.run_on_host if is_on_host else self.run)(args, kwargs, out)
+            if WATCHERS:
+                return watched(WatchedCall(self, args, kwargs, out), partial(self._called, args, kwargs, out))
+            return self._called(args, kwargs, out)
         except Exception as error:
             leaving(error)
             raise
+
+    def _called(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        if self._again is not None:
+            found = self.again(args, kwargs, out)
+            if found is not None:
+                return found
+        is_on_host = are_foreign(args, kwargs, out) and not on_gpu(args, kwargs)
+        return (self.run_on_host if is_on_host else self.run)(args, kwargs, out)
 
     def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         """The result of a call like one before; None, and nothing is done, for any other call."""

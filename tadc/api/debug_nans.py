@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from math import isfinite
@@ -14,6 +14,7 @@ from tadc.analysis.element_reads import ElementReads, TooManyReads
 from tadc.analysis.random_inputs import told_sizes
 from tadc.api.explain import element_text
 from tadc.api.function import Function
+from tadc.backend.runtime.call_watchers import WatchedCall, watching
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Span
 
@@ -38,20 +39,20 @@ def debug_nans() -> Generator[None]:
     ...         print(error.diagnostics[0].message)
     `y[1]` is not a number
     """
-    plain = Function.__call__
+    with watching(_NanFinder()):
+        yield
 
-    def looked_at(self: Function, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+
+class _NanFinder:
+    """Looks at the results of functions."""
+
+    def around(self, call: WatchedCall, run: Callable[[], Any]) -> Any:
+        """What a call gives. Raises CompileError (TAD0514) for a NaN."""
         __tracebackhide__ = True
-        result = plain(self, *args, out=out, **kwargs)
-        if (problem := _problem(self.at_call(args, kwargs), args, kwargs, result)) is not None:
+        result, f = run(), call.called
+        if isinstance(f, Function) and (problem := _problem(f, call.args, call.kwargs, result)) is not None:
             raise CompileError([problem])
         return result
-
-    Function.__call__ = looked_at
-    try:
-        yield
-    finally:
-        Function.__call__ = plain
 
 
 def _problem(f: Function, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Diagnostic | None:

@@ -15,7 +15,8 @@ from tadc.api.call_versions import adapt_to_calls
 from tadc.api.framework_views import BLOCK, DASK, EXPLAIN, JAX, TORCH
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.api.tuned import with_tuned
-from tadc.backend.compile_steps import LOG, step
+from tadc.backend.compile_steps import is_logged, log, step
+from tadc.backend.runtime.call_watchers import WATCHERS, WatchedCall, watched
 from tadc.caller.boundary import checked_bytes, checked_choice, checked_sizes_given, leaving, public, usage
 from tadc.caller.progress import shown_progress
 from tadc.caller.python_signatures import PythonSignature, typed_text
@@ -50,6 +51,7 @@ _INTERNAL = frozenset(
         "recipe",
         "remember",
         "require_types",
+        "run",
         "run_by",
         "type_parameters",
         "typed",
@@ -320,21 +322,33 @@ class Function:
         """
         __tracebackhide__ = True
         try:
+            if WATCHERS:
+                f = self.at_call(args, kwargs)
+                return watched(WatchedCall(f, args, kwargs, out), partial(f.run, args, kwargs, out))
             if self.is_open:
                 return self.at_call(args, kwargs)(*args, out=out, **kwargs)
             if self._again is not None:
                 found = self._again(args, kwargs, out)
                 if found is not None:
                     return found
-            if are_foreign(args, kwargs, out):
-                return self._called_with_foreign(args, kwargs, out)
-            compiled = self._compiled or self.compiled()
-            self._again = compiled.again
-            return compiled.run(args, kwargs, out)
+            return self._anew(args, kwargs, out)
         except Exception as error:
             add_note(error, partial(calling, self.script, args, kwargs))
             leaving(error)
             raise
+
+    def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate a function that is not open, as a call that nobody watches."""
+        found = self._again and self._again(args, kwargs, out)
+        return self._anew(args, kwargs, out) if found is None else found
+
+    def _anew(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate, whatever the call before was."""
+        if are_foreign(args, kwargs, out):
+            return self._called_with_foreign(args, kwargs, out)
+        compiled = self._compiled or self.compiled()
+        self._again = compiled.again
+        return compiled.run(args, kwargs, out)
 
     def _called_with_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         """Evaluate where the arrays are, some of which are of other libraries."""
@@ -497,10 +511,10 @@ class Function:
                 found = self._compiled_anew(options, tuned)
             if self.origin is None:
                 self.remember()
-        if LOG.isEnabledFor(logging.INFO):
+        if is_logged(logging.INFO):
             how = "from disk" if is_kept else f"compiled in {time.perf_counter() - begin:.2f} s"
             by = ", by a tuned schedule" if tuned is not options else ""
-            LOG.info("kernel of %s for %s: %s%s", typed_text(self), tuned.target, how, by)
+            log(logging.INFO, "kernel of %s for %s: %s%s", typed_text(self), tuned.target, how, by)
         adapt_to_calls(found.kernel, self, options)
         return found
 

@@ -1,7 +1,5 @@
 """Schedules that `tadc.tune` found, on disk: a folder in that of the kernels, an entry a program.
 
-    TADC_TUNED   0 takes none of them
-
 An entry is for a text, with what was derived of it and the values of its sizes, for a target, the options
 that change what is computed or stored, this compiler and this machine. What is in the folder is not removed
 to make room for kernels: it took longer to find.
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tadc.api.recipes import UNREADABLE, Recipe
 from tadc.backend.disk_cache import DiskCache, configured
+from tadc.backend.environment import current
 from tadc.frontend.source import Source
 from tadc.lattice.late_dataclasses import dataclass
 
@@ -67,7 +66,7 @@ def tuned_cache() -> DiskCache | None:
 
 def find_tuned(recipe: Recipe | None, options: Options) -> TunedSchedule | None:
     """What was found for a recipe with these options, to be taken in the place of what is chosen."""
-    is_off = os.environ.get("TADC_TUNED") == "0" or not options.tuned
+    is_off = not current("tuned") or not options.tuned
     if is_off or options.schedule is not None or options.backend.launches_kernels:
         return None
     cache = tuned_cache()

@@ -135,7 +135,7 @@ def checked_number(value: Any, what: str, least: int, wanted: str, is_whole: boo
 
 def checked_bytes(value: Any, what: str = "memory_limit") -> int | None:
     """A number of bytes, also as text (`"64M"`). Raises UsageError for what is none."""
-    from tadc.backend.disk_cache import parse_size
+    from tadc.backend.environment import parse_size
 
     if value is None:
         return None

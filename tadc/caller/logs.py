@@ -1,32 +1,29 @@
-"""`TADC_LOG=info|debug`: what Python's `logging` hears of tadc, on stderr.
-
-    info    kernels: compiled, or found on disk; for which sizes
-    debug   each step of compiling with its time, too
-
-Programs that set up `logging` themselves do without: the logger is named `tadc`.
-"""
+"""Calls in the log, where everything is logged: what was called, on what, and how long it took."""
 
 from __future__ import annotations
 
 import logging
-import os
-import warnings
+import time
+from collections.abc import Callable
+from typing import Any
 
-from tadc.backend.compile_steps import LOG
-
-VARIABLE = "TADC_LOG"
-_LEVELS = {"info": logging.INFO, "debug": logging.DEBUG}
+from tadc.backend.compile_steps import is_logged, log
+from tadc.backend.runtime.call_watchers import WatchedCall
 
 
-def log_as_asked() -> None:
-    """Write to stderr what the environment asks for. Warns (RuntimeWarning) of what is no level."""
-    word = os.environ.get(VARIABLE, "").strip().lower()
-    if word in _LEVELS:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(relativeCreated)8.0f ms  tadc: %(message)s"))
-        LOG.addHandler(handler)
-        LOG.setLevel(_LEVELS[word])
-        LOG.propagate = False
-    elif word:
-        message = f"{VARIABLE}=`{word}` is no level and counts as none; write info or debug"
-        warnings.warn(message, RuntimeWarning, stacklevel=3)
+class LoggedCalls:
+    """Tells of calls at the level `debug`."""
+
+    def around(self, call: WatchedCall, run: Callable[[], Any]) -> Any:
+        """What a call gives."""
+        __tracebackhide__ = True
+        if not is_logged(logging.DEBUG):
+            return run()
+        begin = time.perf_counter()
+        result = run()
+        log(logging.DEBUG, "call of %r: %.3f ms", call.called, 1e3 * (time.perf_counter() - begin))
+        return result
+
+
+LOGGED_CALLS = LoggedCalls()
+"""That of this process."""

@@ -6,6 +6,7 @@ import os
 
 from tadc.api.tuned import all_tuned, tuned_cache
 from tadc.backend.disk_cache import DiskCache, configured
+from tadc.backend.environment import current
 from tadc.backend.runtime.free_memory import format_bytes
 from tadc.commands.files import Sink, file_error
 from tadc.commands.options import Arguments
@@ -48,7 +49,7 @@ def _clear(cache: DiskCache | None) -> str:
 
 
 def _off() -> str:
-    if os.environ.get("TADC_CACHE") == "0":
+    if not current("cache"):
         return "off: TADC_CACHE is 0"
     if not hasattr(os, "geteuid"):
         return "off: this system does not tell who owns a file"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tadc.backend.disk_cache import parse_size
+from tadc.backend.environment import parse_size
 from tadc.commands.option_parser import BadUsage
 from tadc.commands.several import sizes_of
 from tadc.frontend.source import Source

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.runtime.reused_memory import DEFAULT_LIMIT, KEPT, SMALL, Blocks
+from tadc.backend.runtime.reused_memory import KEPT, SMALL, Blocks
 
 SIZE = 2 * SMALL
 
@@ -90,7 +90,7 @@ def test_results_of_calls_stay_what_they_are() -> None:
         assert np.array_equal(double(x - n), 2 * (x - n))
     assert np.array_equal(kept[0], 2 * x[5:9])
     assert np.array_equal(kept[1].ravel(), 2 * (x + 2))
-    assert sum(block.nbytes for block in KEPT.blocks) <= max(KEPT.limit, DEFAULT_LIMIT)
+    assert sum(block.nbytes for block in KEPT.blocks) <= KEPT.limit
 
 
 def test_python_threads_get_memory_of_their_own() -> None:

@@ -19,9 +19,8 @@ from tadc.backend.disk_cache import (
     Contents,
     DiskCache,
     configured,
-    parse_size,
-    size_given,
 )
+from tadc.backend.environment import current, parse_size
 
 
 def key(word: object) -> str:
@@ -248,17 +247,17 @@ def test_what_is_no_size_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in ("zz", "-1", "1.5G"):
         monkeypatch.setenv("TADC_CACHE_SIZE", text)
         with pytest.warns(RuntimeWarning, match=f"TADC_CACHE_SIZE=`{text}` is no size and counts as 256M"):
-            assert size_given("TADC_CACHE_SIZE", DEFAULT_LIMIT) == DEFAULT_LIMIT
+            assert current("cache_size") == DEFAULT_LIMIT
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for text, size in ("", DEFAULT_LIMIT), (" ", DEFAULT_LIMIT), ("64M", 64 << 20), ("0", 0):
             monkeypatch.setenv("TADC_CACHE_SIZE", text)
-            assert size_given("TADC_CACHE_SIZE", DEFAULT_LIMIT) == size
+            assert current("cache_size") == size
 
 
 @pytest.mark.parametrize("variable", ["TADC_CACHE_SIZE", "TADC_KEEP_MEMORY"])
 def test_a_process_warns_of_what_is_no_size(variable: str, tmp_path: Path) -> None:
-    program = "import numpy, tadc; tadc.function('x: f64[3]; y[i] = 2*x[i]')(numpy.ones(3))"
+    program = "import numpy, tadc; tadc.function('x: f64[N]; y[i] = 2*x[i]')(numpy.ones(1 << 16))"
     environment = {**os.environ, variable: "zz", "TADC_CACHE": "1", "TADC_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert done.returncode == 0

@@ -13,7 +13,7 @@ import pytest
 
 import tadc
 from tadc.api.chosen_versions import ChosenVersions
-from tadc.backend.runtime.versions import DEFAULT_COUNT, count_of
+from tadc.backend.environment import current
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 
 MATMUL = "x: f64[N, K]; y: f64[K, M]; z[i, j] = sum{k} (x[i, k] * y[k, j])"
@@ -53,12 +53,12 @@ def test_a_call_that_does_little_has_none() -> None:
 
 def test_there_are_few_versions() -> None:
     f = tadc.function("x: f64[N]; s = sum{i} (sin(x[i]) * x[i])")
-    for n in range(200_000, 200_000 + 2 * DEFAULT_COUNT):
+    for n in range(200_000, 200_000 + 8):
         x = np.linspace(0, 1, n)
         found = f(x)
         np.testing.assert_allclose(found, np.sin(x) @ x, rtol=1e-12)
         assert f(x) == found
-    assert list(made(f)) == [(n,) for n in range(200_000, 200_000 + DEFAULT_COUNT)]
+    assert list(made(f)) == [(n,) for n in range(200_000, 200_000 + 4)]
 
 
 def test_sizes_by_name_and_arrays_of_the_caller() -> None:
@@ -146,10 +146,13 @@ print([float(a.sum()).hex() for a in found], list(versions), "llvmlite" in sys.m
     assert lines[0].replace("True", "False") == lines[1]
 
 
-def test_the_environment_says_how_many() -> None:
-    assert [count_of(text) for text in ("", "0", " 7 ")] == [DEFAULT_COUNT, 0, 7]
+def test_the_environment_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, number in (("", 4), ("0", 0), (" 7 ", 7)):
+        monkeypatch.setenv("TADC_VERSIONS", text)
+        assert current("versions") == number
+    monkeypatch.setenv("TADC_VERSIONS", "many")
     with pytest.warns(RuntimeWarning, match="TADC_VERSIONS=`many` is no number and counts as 4"):
-        assert count_of("many") == DEFAULT_COUNT
+        assert current("versions") == 4
 
 
 def test_versions_that_are_chosen_beforehand() -> None:

@@ -24,7 +24,8 @@ from tests.guards.pages import Fenced
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LIBC = {"memset", "memcpy", "memmove", "bzero"}
 POOL = {"gettid", "sched_getaffinity", "sched_setaffinity", "sched_getcpu", "sched_yield", "syscall"} | {
-    f"pthread_{name}" for name in ("atfork", "create", "detach", "sigmask")
+    f"pthread_{name}"
+    for name in ("atfork", "create", "detach", "getspecific", "key_create", "setspecific", "sigmask")
 }
 MATRICES = """a: f64[N, K]
 b: f64[K, M]

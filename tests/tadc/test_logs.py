@@ -22,10 +22,16 @@ def said(level: str, code: str) -> str:
 
 
 def test_levels_of_the_environment() -> None:
-    log = "import tadc; from tadc.backend.compile_steps import LOG; LOG.info('one'); LOG.debug('two')"
-    assert said("info", log).split("ms  ")[1:] == ["tadc: one\n"]
-    assert [line.split("ms  ")[1] for line in said("debug", log).splitlines()] == ["tadc: one", "tadc: two"]
-    assert "TADC_LOG=`loud` is no level" in said("loud", log)
+    code = "import tadc; from tadc.backend.compile_steps import log; log(20, 'one'); log(10, 'two')"
+    assert said("info", code).split("ms  ")[1:] == ["tadc: one\n"]
+    assert [line.split("ms  ")[1] for line in said("debug", code).splitlines()] == ["tadc: one", "tadc: two"]
+    assert said("loud", code).count("TADC_LOG=`loud` is no level and counts as none") == 1
+
+
+def test_calls_are_logged_where_the_environment_asks_for_all() -> None:
+    code = "import tadc; f = tadc.function('x: f64[3]; s = sum{i} (x[i])'); f([1, 2, 3])"
+    assert "tadc: call of <tadc.Function (x: f64[3]) -> (s: f64)>: " in said("debug", code)
+    assert "call of" not in said("info", code)
 
 
 def test_kernels_and_steps_are_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,155 @@
+"""`tadc.config`: for a block, for the process, and what the environment says where neither does."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tadc
+from tadc.backend.cpu import thread_pool
+from tadc.backend.environment import OPTIONS, choose_for_process
+from tadc.backend.environment import _for_process as for_process  # pyright: ignore[reportPrivateUsage]
+from tadc.backend.runtime.call_watchers import WATCHERS
+
+LARGE = np.ones(1 << 19)
+
+
+@pytest.fixture(autouse=True)
+def settings_as_before() -> Iterator[None]:
+    before, watchers, threads = dict(for_process), [*WATCHERS], tadc.get_num_threads()
+    yield
+    tadc.set_num_threads(threads)
+    for_process.clear()
+    choose_for_process(before)
+    WATCHERS[:] = watchers
+
+
+def test_a_block_then_the_process_then_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TADC_VERSIONS", "7")
+    assert tadc.config.versions == 7
+    tadc.config.set(versions=3, cache_size="64M")
+    assert (tadc.config.versions, tadc.config.cache_size) == (3, 64 << 20)
+    with tadc.config(versions=2, tuned=False), tadc.config(versions=1):
+        assert (tadc.config.versions, tadc.config.tuned) == (1, False)
+        shown = [" ".join(line.split()) for line in str(tadc.config).splitlines()]
+        assert {"│ versions │ 1 │ with │", "│ cache_size │ 67108864 │ set │"} <= set(shown)
+        assert "│ cache │ False │ TADC_CACHE │" in shown
+    assert (tadc.config.versions, tadc.config.tuned) == (3, True)
+    assert repr(tadc.config).startswith("tadc.config(threads=")
+
+
+def test_what_is_wrong_is_said() -> None:
+    wrong = [
+        ({"thread": 1}, "there is no setting `thread`", "did you mean `threads`"),
+        ({"threads": 0}, "`0` is no number of threads", "1 to 1024"),
+        ({"cache": 1}, "cache is True or False, not 1", ""),
+        ({"cache_dir": b"x"}, "cache_dir is the path of a folder", ""),
+        ({"keep_memory": None}, "keep_memory is a number of bytes, not None", '"64M"'),
+        ({"keep_memory": "much"}, "keep_memory is a number of bytes, not 'much'", '"64M"'),
+        ({"versions": 1.5}, "versions is a whole number from 0 on, not 1.5", ""),
+        ({"log": "loud"}, 'log is one of "off", "info", "debug"', ""),
+    ]  # fmt: skip
+    for choose in (tadc.config, tadc.config.set):
+        for settings, message, more in wrong:
+            with pytest.raises((TypeError, ValueError)) as error:
+                choose(**settings)
+            assert isinstance(error.value, tadc.CompileError)
+            assert message in str(error.value)
+            assert more in str(error.value)
+    with pytest.raises(AttributeError, match="did you mean `versions`"):
+        tadc.config.version
+    with pytest.raises(tadc.UsageError):
+        tadc.config(1)  # pyright: ignore[reportCallIssue]
+
+
+def test_a_block_is_for_one_thread_and_one_task() -> None:
+    seen: dict[str, int] = {}
+
+    async def task(name: str, threads: int) -> None:
+        with tadc.config(threads=threads):
+            await asyncio.sleep(0.01)
+            seen[name] = tadc.get_num_threads()
+
+    async def tasks() -> None:
+        await asyncio.gather(task("one", 1), task("three", 3))
+
+    tadc.set_num_threads(2)
+    asyncio.run(tasks())
+    with tadc.config(threads=1):
+        other = threading.Thread(target=lambda: seen.update(other=tadc.get_num_threads()))
+        other.start()
+        other.join()
+    assert seen == {"one": 1, "three": 3, "other": 2}
+
+
+@pytest.mark.skipif(not thread_pool.is_supported(), reason="one thread on this system")
+def test_calls_of_a_block_have_its_threads() -> None:
+    """Also the first one, which starts the pool; others run by those of the process."""
+    f = tadc.function("x: f64[N]; y[i] = exp(sin(x[i]))")
+    for called in (f, tadc.compile(f)):
+        called(LARGE)
+        tadc.set_num_threads(2)
+        assert _is_shared(called)
+        with tadc.config(threads=1):
+            assert not _is_shared(called)
+        assert _is_shared(called)
+        tadc.set_num_threads(1)
+        assert not _is_shared(called)
+        with tadc.config(threads=2):
+            assert _is_shared(called)
+
+
+def _is_shared(f: object) -> bool:
+    """Whether other threads of the process do a part of the work, in one of some calls."""
+    for _ in range(50):
+        mine, all = time.thread_time(), time.process_time()
+        f(LARGE)  # pyright: ignore[reportCallIssue]
+        mine, all = time.thread_time() - mine, time.process_time() - all
+        if all - mine > mine / 4:
+            return True
+    return False
+
+
+def test_the_cache_of_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TADC_CACHE")
+    text = "x: f64[5]; y[i] = 2*x[i] + 0.75"
+    with tadc.config(cache_dir=tmp_path / "off", cache=False):
+        tadc.function(text)([0.0] * 5)
+    with tadc.config(cache_dir=tmp_path / "on"):
+        tadc.function(text)([0.0] * 5)
+    assert [path.name for path in tmp_path.iterdir()] == ["on"]
+
+
+def test_the_log_of_a_block(capsys: pytest.CaptureFixture[str]) -> None:
+    f = tadc.function("x: f64[3]; y[i] = 3*x[i] + 0.625")
+    with tadc.config(log="debug"):
+        f([1, 2, 3])
+    f([1, 2, 3])
+    said = [line.partition("tadc: ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert said[0].startswith("cache: ")
+    assert [line for line in said if line.startswith("kernel of (x: f64[3])")]
+    assert [line[:15] for line in said].count("call of <tadc.F") == 1
+    tadc.config.set(log="info")
+    tadc.function("x: f64[3]; y[i] = 3*x[i] + 0.5")([1, 2, 3])
+    assert capsys.readouterr().err.count("tadc: ") == 1
+
+
+def test_no_memory_is_kept_in_a_block() -> None:
+    from tadc.backend.runtime.reused_memory import KEPT
+
+    before = [id(block) for block in KEPT.blocks]
+    with tadc.config(keep_memory=0):
+        held = KEPT.take(3 << 20)
+    assert [id(block) for block in KEPT.blocks] == before
+    assert held.nbytes == 3 << 20
+
+
+def test_settings_are_attributes() -> None:
+    assert set(OPTIONS) < set(dir(tadc.config))
+    assert all(getattr(tadc.config, name) is not None for name in OPTIONS)
