@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tadc.dialect.declarations import Declarations
+from tadc.dialect.index_maps import index_attribute
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.terms import Domain
@@ -83,7 +84,10 @@ class Wrapper(BodyLowering):
     def stop_where(self, condition: ir.Value, what: str) -> None:
         """Stop the host where a condition holds, with a message about what."""
         no = self.constant(condition.type, 0, self.point)
-        holds = self.compare("eq", condition, no, self.point)
+        self.stop_unless(self.compare("eq", condition, no, self.point), what)
+
+    def stop_unless(self, holds: ir.Value, what: str) -> None:
+        """Stop the host where a condition does not hold, with a message about what."""
         text = f"tadc: @{symbol_name(self.function)} does not take the {what}"
         self.made("cf.assert", [], [holds], msg=ir.StringAttr.get(text, self.context))
 
@@ -100,8 +104,40 @@ class Wrapper(BodyLowering):
         """Stop the host where a tensor has another extent."""
         found = self.affine([self.dimension(tensor, dimension)], self.point)
         differs = self.compare("ne", found, self.affine([extent], self.point), self.point)
-        number = f" of argument {tensor.arg_number}" if isinstance(tensor, ir.BlockArgument) else ""
-        self.stop_where(differs, f"extent of dimension {dimension}{number}")
+        self.stop_where(differs, f"extent of dimension {dimension}{self.argument(tensor)}")
+
+    @staticmethod
+    def argument(tensor: ir.Value) -> str:
+        """Which argument a tensor is, for a message."""
+        return f" of argument {tensor.arg_number}" if isinstance(tensor, ir.BlockArgument) else ""
+
+    def generic(
+        self,
+        given: Sequence[ir.Value],
+        outs: Sequence[ir.Value],
+        maps: Sequence[Sequence[Affine]],
+        parallel: Sequence[str],
+        reduced: Sequence[str] = (),
+    ) -> ir.Operation:
+        """Add a `linalg.generic` over loops, with a map for each operand and no body yet."""
+        iterators = ["parallel"] * len(parallel) + ["reduction"] * len(reduced)
+        kinds = [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>", self.context) for kind in iterators]
+        listed = [index_attribute("map", forms, (*parallel, *reduced), self.context) for forms in maps]
+        segments = [len(given), len(outs)]
+        return self.create(
+            "linalg.generic", [out.type for out in outs], [*given, *outs], self.point,
+            {
+                "indexing_maps": ir.ArrayAttr.get(listed, self.context),
+                "iterator_types": ir.ArrayAttr.get(kinds, self.context),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments, self.context),
+            }, regions=1,
+        )  # fmt: skip
+
+    def body(self, operation: ir.Operation) -> tuple[list[ir.Value], ir.InsertionPoint]:
+        """The arguments of the body of a `linalg.generic`, an element of each operand, and its end."""
+        types = [value.type.element_type for value in operation.operands]
+        block = ir.Block.create_at_start(operation.regions[0], types, [self.location] * len(types))
+        return list(block.arguments), ir.InsertionPoint(block)
 
     def extents(self, forms: Sequence[Affine]) -> tuple[list[int], list[ir.Value]]:
         """The extents of a type, and the values of those that it leaves open; none is less than 0."""

@@ -30,9 +30,13 @@ from tadc.passes.linalg.linalg_programs import (
 from tadc.passes.linalg.placed_text import ImportedSource
 from tadc.passes.linalg.refusals import Refusal
 from tadc.passes.linalg.size_assertions import excluded
+from tadc.passes.maps.lower_body import box_rows
 from tadc.passes.wrappers import Wrapper, symbol_name
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
+#: Elements of index arrays, with what makes them those of the language's.
+_PLACES = {"i1": "arith.extui", "i8": "arith.extsi", "i16": "arith.extsi", "i32": "", "i64": "arith.trunci",
+           "index": "arith.index_cast"}  # fmt: skip
 #: The types of values that are read.
 _READ = (ir.RankedTensorType, ir.FloatType, ir.IntegerType, ir.IndexType)
 _COMPUTING = ("arith.", "math.", "tensor.")
@@ -96,7 +100,8 @@ def check_types(function: ir.Operation) -> None:
         scalar = str(value.type.element_type if is_tensor else value.type)
         if "memref<" in str(value.type):
             raise UnsupportedIR("it works on buffers: read it before it is bufferized", function.location)
-        if scalar not in _FLOATS and str(value.type) != "index":
+        is_places = is_tensor and scalar in _PLACES and value not in returned
+        if scalar not in _FLOATS and str(value.type) != "index" and not is_places:
             raise UnsupportedIR(f"it takes and gives tensors of floats, not {value.type}", function.location)
         if value in returned and not is_tensor:
             raise UnsupportedIR(f"it gives {value.type}, which is no tensor", function.location)
@@ -135,6 +140,9 @@ class _FoundProgram:
             program = read_program(read.source)
         except CompileError as problem:
             raise _unsupported(problem, function) from None
+        for array in read.mixed:
+            message = f"elements of `{array}` are for dimensions of several sizes: give an array for each"
+            raise UnsupportedIR(message, function.location)
         if not isinstance(program, Program):
             raise UnsupportedIR(
                 "what it computes has another form for each value of a size", function.location
@@ -154,6 +162,8 @@ class _FoundProgram:
         arguments = function.regions[0].blocks[0].arguments
         if any(isinstance(a.type, ir.FloatType) for a in arguments):
             return False
+        if any(a.is_index_array for a in program.arguments):
+            return False  # Its elements are tested, and may be of another type.
         sizes = [n for n, a in enumerate(arguments) if isinstance(a.type, ir.IndexType)]
         last = list(range(len(arguments) - len(sizes), len(arguments)))
         return sizes == last and len(program.sizes) == len(sizes)
@@ -229,12 +239,14 @@ def _call_program(wrapper: Wrapper, made: ir.Operation, found: _FoundProgram) ->
         wrapper.exclude(tuple(row.substitute(known) for row in rows))
     for tensor, n, form in expected:
         wrapper.expect(tensor, n, form.substitute(known))
-    given = [
-        wrapper.cast(value, type)
-        if isinstance(value.type, ir.RankedTensorType)
-        else wrapper.made("tensor.from_elements", [type], [value])[0]
-        for value, type in zip(wrapper.tensors, types.inputs, strict=False)
-    ]
+    given: list[ir.Value] = []
+    for value, type, argument in zip(wrapper.tensors, types.inputs, program.arguments, strict=False):
+        if not isinstance(value.type, ir.RankedTensorType):
+            given += wrapper.made("tensor.from_elements", [type], [value])
+            continue
+        if argument.below is not None:
+            value = _places(wrapper, value, as_form(argument.below).substitute(known))
+        given.append(wrapper.cast(value, type))
     for name, type in zip(found.constants, types.inputs[len(given) :], strict=False):
         value = ir.DenseElementsAttr.get(found.constants[name], type=type.element_type)
         given += wrapper.made("arith.constant", [type], [], value=value)
@@ -242,3 +254,38 @@ def _call_program(wrapper: Wrapper, made: ir.Operation, found: _FoundProgram) ->
     results = wrapper.call(symbol_name(made), list(types.results), given)
     by_name = dict(zip((d.name for d in program.outputs), results, strict=True))
     wrapper.finish([by_name[name] for name in found.results])
+
+
+def _places(wrapper: Wrapper, tensor: ir.Value, below: Affine) -> ir.Value:
+    """An index array as a program takes it, of i32; the host stops where an element is out of range."""
+    names = [f"d{n}" for n in range(tensor.type.rank)]
+    here = list(map(Affine.var, names))
+    kind, truth = str(tensor.type.element_type), ir.IntegerType.get_signless(1)
+    yes = wrapper.constant(truth, 1, wrapper.point)
+    first = wrapper.made("tensor.from_elements", [ir.RankedTensorType.get([], truth)], [yes])
+    test = wrapper.generic([tensor], first, [here, []], (), names)
+    (element, before), point = wrapper.body(test)
+    if kind != "index":
+        cast = "arith.index_castui" if kind == "i1" else "arith.index_cast"
+        element = wrapper.create(cast, [wrapper.index_type], [element], point).results[0]
+    holds = wrapper.holds(tuple(box_rows([wrapper.variable(element)], [below])), point)
+    both = wrapper.create("arith.andi", [truth], [before, holds], point).results
+    wrapper.create("linalg.yield", [], both, point)
+    wrapper.stop_unless(
+        wrapper.made("tensor.extract", [truth], test.results)[0], f"elements{wrapper.argument(tensor)}"
+    )
+    if not _PLACES[kind]:
+        return tensor
+    sizes = [
+        wrapper.dimension(tensor, n) if tensor.type.is_dynamic_dim(n) else Affine.const(size)
+        for n, size in enumerate(tensor.type.shape)
+    ]
+    shape, values = wrapper.extents(sizes)
+    whole = ir.IntegerType.get_signless(32)
+    room = wrapper.made("tensor.empty", [ir.RankedTensorType.get(shape, whole)], values)
+    made = wrapper.generic([tensor], room, [here, here], names)
+    (element, _), point = wrapper.body(made)
+    wrapper.create(
+        "linalg.yield", [], wrapper.create(_PLACES[kind], [whole], [element], point).results, point
+    )
+    return made.results[0]

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from tadc.dialect.element_types import conversion
-from tadc.dialect.index_maps import index_attribute
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
 from tadc.dialect.scalar_ops import PREDICATES, UPSTREAM
@@ -254,32 +253,15 @@ class _GenericWriter:
             type = str(self.outs[0].type.element_type)
             given.append(owner.room(type, loops, loops.reduced))
         maps += [[Affine.var(index) for index in loops.parallel]] * len(self.outs)
-        iterators = ["parallel"] * len(loops.parallel) + ["reduction"] * len(loops.reduced)
-        context = owner.context
-        kinds = [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>", context) for kind in iterators]
-        listed = [index_attribute("map", forms, loops.indices, context) for forms in maps]
-        segments = [len(given), len(self.outs)]
-        operation = owner.create(
-            "linalg.generic", [out.type for out in self.outs], [*given, *self.outs], owner.point,
-            {
-                "indexing_maps": ir.ArrayAttr.get(listed, context),
-                "iterator_types": ir.ArrayAttr.get(kinds, context),
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments, context),
-            }, regions=1,
-        )  # fmt: skip
-        self.fill(operation.regions[0])
+        operation = owner.generic(given, self.outs, maps, loops.parallel, loops.reduced)
+        self.fill(operation)
         return list(operation.results)
 
-    def fill(self, region: ir.Region) -> None:
+    def fill(self, operation: ir.Operation) -> None:
         """What is computed for a point."""
         owner = self.owner
-        (operation,) = (region.owner,)
-        types = [value.type.element_type for value in operation.operands]
-        block = ir.Block.create_at_start(region, types, [owner.location] * len(types))
-        arguments = list(block.arguments)
-        point = _PointWriter(
-            self, ir.InsertionPoint(block), dict(zip(self.operands, arguments, strict=False))
-        )
+        arguments, end = owner.body(operation)
+        point = _PointWriter(self, end, dict(zip(self.operands, arguments, strict=False)))
         values = point.block(self.block, {})
         if self.fold is not None:
             fold, rows = self.fold

@@ -100,6 +100,8 @@ class ImportedProgram:
     #: What the function asserts of sizes, and what is equal where its shapes fit each other.
     asserted: tuple[Condition, ...] = ()
     equal: tuple[tuple[IndexForm, IndexForm], ...] = ()
+    #: Index arrays that are bounded by the smallest of the dimensions that their elements are for.
+    mixed: tuple[str, ...] = ()
 
 
 def program_of(
@@ -253,6 +255,7 @@ class _Reading(LinalgReader):
             tuple(t.name for t in self.outputs),
             tuple(self.asserted),
             tuple(self.equal),
+            tuple(self.mixed),
         )
 
     @staticmethod

@@ -112,6 +112,9 @@ class LinalgReader:
         self.tensors: list[ImportedTensor] = []
         self.bounds = bounds
         self.demands: dict[str, IndexForm] = {}
+        #: Index arrays with elements for dimensions of several sizes, as the columns of a `tensor.gather`.
+        self.mixed: dict[str, None] = {}
+        self._demanded: dict[str, list[tuple[Element, IndexForm]]] = {}
         #: What the function asserts of sizes, and forms that are equal where shapes fit each other.
         self.asserted: list[Condition] = []
         self.equal: list[tuple[IndexForm, IndexForm]] = []
@@ -339,6 +342,11 @@ class LinalgReader:
         if rest is None:
             return
         below = size + rest
+        others = self._demanded.setdefault(element.array, [])
+        if any(most != below and _are_apart(element, other) for other, most in others):
+            self.mixed[element.array] = None
+        if (element, below) not in others:
+            others.append((element, below))
         known = self.demands.get(element.array)
         if known is None or is_never_negative(known - below):
             self.demands[element.array] = below
@@ -425,6 +433,12 @@ class LinalgReader:
         array.weight, array.reduces = weight_of(sample), has_reduction(sample)
         self.give(value, array)
         return array
+
+
+def _are_apart(one: Element, other: Element) -> bool:
+    """Whether elements of an array are never the same one: a subscript is another number."""
+    numbers = ((a.number, b.number) for a, b in zip(one.at, other.at, strict=True))
+    return any(a is not None and b is not None and a != b for a, b in numbers)
 
 
 def affine_form(

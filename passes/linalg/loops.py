@@ -29,40 +29,79 @@ from tadc.passes.linalg.index_forms import (
     is_never_negative,
     number,
     of_atom,
+    product,
 )
 from tadc.passes.linalg.linalg_reader import Key, LinalgReader, translation
 from tadc.passes.linalg.refusals import refuse
+
+_INSERTIONS = ("tensor.insert_slice", "tensor.insert")
 
 
 @translation("stablehlo.while", "scf.while")
 def read_while(reader: LinalgReader, op: ir.Operation) -> None:
     """A loop: as many steps as a counter says."""
-    _Loop(reader, op).read()
+    _While(reader, op, list(op.operands)).read()
+
+
+@translation("scf.for")
+def read_for(reader: LinalgReader, op: ir.Operation) -> None:
+    """A loop over numbers."""
+    _For(reader, op, list(op.operands)[3:]).read()
 
 
 class _Loop:
-    """A loop: what it carries from step to step, and which of that is the counter."""
+    """A loop: what it carries from step to step, and which of that is a counter.
 
-    def __init__(self, reader: LinalgReader, op: ir.Operation) -> None:
+    A scalar that is carried is an array without dimensions.
+    """
+
+    def __init__(self, reader: LinalgReader, op: ir.Operation, initial: Sequence[ir.Value]) -> None:
         self.reader, self.op, self.place = reader, op, reader.place(op)
-        self.condition, self.body = (region.blocks[0] for region in op.regions)
-        self.carried = list(self.body.arguments)
+        self.body = op.regions[-1].blocks[0]
+        self.carried = list(self.body.arguments)[-len(initial) :] if initial else []
         self.yields = list(_terminator(self.body).operands)
-        self.initial = [reader.settled(operand, wider=True, reducing=True) for operand in op.operands]
+        self.initial = list(map(self._settled, initial))
+        #: Which carried integers count, from where and by how much.
+        self.counters: dict[int, tuple[IndexForm, int]] = {}
+
+    def _settled(self, value: ir.Value) -> ImportedArray:
+        if self.reader.is_array(value):
+            return self.reader.settled(value, wider=True, reducing=True)
+        return self._array(value)
+
+    def _array(self, value: ir.Value) -> ImportedArray:
+        if self.reader.is_array(value):
+            return self.reader.array(value)
+        return ImportedArray((), str(value.type), lambda _: self.reader.scalar(value))
+
+    def _give(self, value: ir.Value, array: ImportedArray) -> None:
+        if self.reader.is_array(value):
+            self.reader.give(value, array)
+        else:
+            self.reader.give_scalar(value, array.at(()))
+
+    def _begin(self, now: IndexForm) -> None:
+        """Say what numbers the body knows, besides those that it carries, at a step."""
+
+    def _steps(self) -> IndexForm:
+        """How many steps there are."""
+        raise NotImplementedError
 
     def read(self) -> None:
         """Read the loop, and say what its results are."""
         reader = self.reader
+        self._find_counters()
         steps = self._steps()
         time = Counter(steps)
         now = of_atom(time)
         self.time = time
+        self._begin(now)
         for index, (argument, yielded) in enumerate(zip(self.carried, self.yields, strict=True)):
             if index in self.counters:
                 start, step = self.counters[index]
                 self._give_number(argument, index, start + now.scaled(step))
             elif yielded == argument:
-                reader.give(argument, self.initial[index])
+                self._give(argument, self.initial[index])
         stacked = [i for i in range(len(self.carried)) if self._is_stacked(i)]
         fixed = {*self.counters, *stacked}
         states = [i for i in range(len(self.carried)) if i not in fixed and self.yields[i] != self.carried[i]]
@@ -81,35 +120,14 @@ class _Loop:
     def _give_number(self, value: ir.Value, index: int, form: IndexForm) -> None:
         """Say that a carried integer is an index expression."""
         scalar: Scalar = Integer(form)
-        self.reader.give(value, ImportedArray((), self.initial[index].type, lambda _: scalar))
+        self._give(value, ImportedArray((), self.initial[index].type, lambda _: scalar))
 
-    def _steps(self) -> IndexForm:
-        """How many steps there are. Notes which carried integers count, from where and by how much."""
-        self.counters: dict[int, tuple[IndexForm, int]] = {}
+    def _find_counters(self) -> None:
         for position, initial in enumerate(self.initial):
             step = self._step(position)
             start = as_value(initial.at(())) if not initial.shape else None
             if step is not None and isinstance(start, Integer):
                 self.counters[position] = start.form, step
-        now = Counter(number(2**40))
-        for index, argument in enumerate(self.condition.arguments):
-            if index in self.counters:
-                start, step = self.counters[index]
-                self._give_number(argument, index, start + of_atom(now).scaled(step))
-            else:
-                self.reader.give(argument, self.initial[index])
-        terminator = self.reader.read_block(self.condition)
-        tested = terminator.operands[0]
-        reader = self.reader
-        test = reader.array(tested).at(()) if reader.is_array(tested) else reader.scalar(tested)
-        steps = _steps(as_condition(test), now)
-        if steps is not None:
-            return steps
-        refuse(
-            "a loop whose number of steps depends on values cannot be imported",
-            self.place,
-            "give it a fixed number of steps: `lax.fori_loop(0, 20, …)`, `lax.scan`",
-        )
 
     def _step(self, position: int) -> int | None:
         """By how much a carried integer grows in each step, if it does."""
@@ -128,17 +146,16 @@ class _Loop:
     def _is_stacked(self, position: int) -> bool:
         """Whether a carried array is written to, slice by slice, and never read."""
         yielded, argument = self.yields[position], self.carried[position]
-        op = yielded.owner
-        if getattr(op, "name", "") not in ("tensor.insert_slice",):
-            op = getattr(op, "operation", op)
+        op = _operation(yielded)
         return (
-            getattr(op, "name", "") == "tensor.insert_slice"
+            op is not None
+            and op.name in _INSERTIONS
             and op.operands[1] == argument
             and sum(1 for use in argument.uses if use.owner.name != "tensor.dim") == 1
         )
 
     def _writes_stack(self, op: ir.Operation, stacked: Sequence[int]) -> bool:
-        return op.name == "tensor.insert_slice" and any(op.results[0] == self.yields[i] for i in stacked)
+        return op.name in _INSERTIONS and any(op.results[0] == self.yields[i] for i in stacked)
 
     def _states(self, states: Sequence[int], steps: IndexForm) -> ImportedTensor:
         """The recurrence that has all states; with an index that says which, where there are several."""
@@ -163,7 +180,7 @@ class _Loop:
         now = of_atom(self.time)
         for which, position in enumerate(states):
             array = self._state_array(tensor, which, position, now)
-            reader.give(self.carried[position], array)
+            self._give(self.carried[position], array)
         return tensor
 
     def _state_array(
@@ -200,7 +217,7 @@ class _Loop:
                 if size != full:
                     inside.append(compared("<", Integer(form), Integer(size)))
             first = self.initial[position].read(inner)
-            then = as_value(with_atoms(reader.array(self.yields[position]).read(inner), earlier))
+            then = as_value(with_atoms(self._array(self.yields[position]).read(inner), earlier))
             whole = chosen(compared("=", Integer(of_atom(clock)), Integer(number(0))), first, then)
             bodies.append(chosen(both(*inside), whole, Integer(number(0))))
         body = bodies[-1]
@@ -214,6 +231,11 @@ class _Loop:
         reader.tensors.append(tensor)
         for which, position in enumerate(states):
             following = self._state_array(tensor, which, position, of_atom(time).plus(1))
+            if _operation(self.yields[position]) is None or self.yields[position].owner.parent != self.op:
+                continue  # It is there before the loop, or carried.
+            if not reader.is_array(self.yields[position]):
+                reader.give_scalar(self.yields[position], following.at(()))
+                continue
             made = reader.array(self.yields[position])
             made.at, made.is_stored, made.weight, made.reduces = following.at, True, 0, False
 
@@ -224,7 +246,6 @@ class _Loop:
         tensor: ImportedTensor | None,
         steps: IndexForm,
     ) -> None:
-        reader = self.reader
         for index, result in enumerate(self.op.results):
             initial = self.initial[index]
             if index in self.counters:
@@ -234,9 +255,9 @@ class _Loop:
                 self._give_stack(index, result, steps)
             elif index in states:
                 assert tensor is not None
-                reader.give(result, self._state_array(tensor, states.index(index), index, steps))
+                self._give(result, self._state_array(tensor, states.index(index), index, steps))
             else:
-                reader.give(result, initial)
+                self._give(result, initial)
 
     def _give_stack(self, index: int, result: ir.Value, steps: IndexForm) -> None:
         """An array of which each step writes a slice."""
@@ -244,7 +265,7 @@ class _Loop:
         assert op is not None
         from tadc.passes.linalg.tensor_views import slice_places
 
-        source = reader.array(op.operands[0])
+        source = self._array(op.operands[0])
         time, initial = self.time, self.initial[index]
         offsets, kept, sizes = slice_places(reader, op, source.shape)
         along = [d for d, offset in enumerate(offsets) if any(atom is time for atom, _ in offset.terms)]
@@ -273,6 +294,50 @@ class _Loop:
         reader.computed(result, initial.shape, at, "", self.place)
 
 
+class _While(_Loop):
+    """A loop with a condition of its own."""
+
+    def _steps(self) -> IndexForm:
+        """How many steps there are, as the condition says of a counter."""
+        condition = self.op.regions[0].blocks[0]
+        now = Counter(number(2**40))
+        for index, argument in enumerate(condition.arguments):
+            if index in self.counters:
+                start, step = self.counters[index]
+                self._give_number(argument, index, start + of_atom(now).scaled(step))
+            else:
+                self.reader.give(argument, self.initial[index])
+        terminator = self.reader.read_block(condition)
+        tested = terminator.operands[0]
+        reader = self.reader
+        test = reader.array(tested).at(()) if reader.is_array(tested) else reader.scalar(tested)
+        steps = _steps(as_condition(test), now)
+        if steps is not None:
+            return steps
+        refuse(
+            "a loop whose number of steps depends on values cannot be imported",
+            self.place,
+            "give it a fixed number of steps: `lax.fori_loop(0, 20, …)`, `lax.scan`",
+        )
+
+
+class _For(_Loop):
+    """A loop from a number to another."""
+
+    def _begin(self, now: IndexForm) -> None:
+        at = product(now, self.reader.form(self.op.operands[2]))
+        assert at is not None
+        self.reader.give_scalar(self.body.arguments[0], Integer(self.reader.form(self.op.operands[0]) + at))
+
+    def _steps(self) -> IndexForm:
+        """How many steps there are, as the bounds say."""
+        first, end, step = map(self.reader.form, list(self.op.operands)[:3])
+        steps = divided(end - first + step.plus(-1), step) if is_never_negative(step.plus(-1)) else None
+        if steps is None:
+            refuse("a loop of steps that no number tells cannot be imported", self.place)
+        return steps
+
+
 def _steps(holds: Condition, counter: Counter) -> IndexForm | None:
     """How many steps a loop makes whose condition compares its counter with something fixed."""
     if not isinstance(holds, Compared) or not holds.is_of_indices:
@@ -297,6 +362,15 @@ def _evaluated(reader: LinalgReader, value: ir.Value, argument: ir.Value, given:
     op = _operation(value)
     if op is None:
         return given if value == argument else None
+    if not reader.is_array(value) and op.name.startswith("arith."):
+        operands = [_evaluated(reader, operand, argument, given) for operand in op.operands]
+        if op.name == "arith.constant":
+            return as_value(reader.scalar(value))
+        return (
+            None
+            if None in operands
+            else as_value(reader.operation(op, [o for o in operands if o is not None]))
+        )
     if op.name == "linalg.generic" and not list(op.operands[0].type.shape if op.operands else []):
         block = op.regions[0].blocks[0]
         known: dict[Key, Scalar] = {}
@@ -337,6 +411,8 @@ def read_case(reader: LinalgReader, op: ir.Operation) -> None:
         yields.append(list(terminator.operands))
     scalar = reader.array(test).at(()) if reader.is_array(test) else reader.scalar(test)
     for position, result in enumerate(op.results):
+        if not reader.is_array(result):
+            continue
         branches = [reader.settled(values[position], wider=False) for values in yields]
 
         def at(where: tuple[IndexForm, ...], branches: list[ImportedArray] = branches) -> Scalar:

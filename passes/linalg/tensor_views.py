@@ -94,6 +94,9 @@ def slice_places(
     reader: LinalgReader, op: ir.Operation, shape: Sequence[IndexForm]
 ) -> tuple[list[IndexForm], list[int], list[IndexForm]]:
     """Of an insertion the offsets, the dimensions that the source has, and the sizes."""
+    if op.name == "tensor.insert":
+        indices = list(op.operands)[2:]
+        return [reader.form(index) for index in indices], [], [number(1)] * len(indices)
     offsets, sizes, _ = _slices(reader, op, list(op.operands)[2:])
     forms = [offset.form for offset in offsets if isinstance(offset, Integer)]
     if len(forms) < len(offsets):
@@ -180,6 +183,40 @@ def read_insertion(reader: LinalgReader, op: ir.Operation) -> None:
         return chosen(condition, then, target.read(where))
 
     reader.computed(op.results[0], target.shape, at)
+
+
+@translation("tensor.insert")
+def read_inserted(reader: LinalgReader, op: ir.Operation) -> None:
+    """An array with one element replaced."""
+    value = as_value(reader.scalar(op.operands[0]))
+    target = reader.settled(op.operands[1], wider=False)
+    places, _, _ = slice_places(reader, op, ())
+
+    def at(where: tuple[IndexForm, ...]) -> Scalar:
+        here = [compared("=", Integer(f), Integer(place)) for f, place in zip(where, places, strict=True)]
+        return chosen(both(*here), value, target.read(where))
+
+    reader.computed(op.results[0], target.shape, at)
+
+
+@translation("tensor.gather")
+def read_gather(reader: LinalgReader, op: ir.Operation) -> None:
+    """Slices of an array at places, of which each is a row of another; along the others they are whole."""
+    source, places = (reader.settled(operand, wider=False) for operand in op.operands)
+    gathered = list[int](op.attributes["gather_dims"])
+    behind = len(places.shape) - 1
+    full = [number(1) if d in gathered else size for d, size in enumerate(source.shape)]
+    is_full = len(op.results[0].type.shape) == behind + len(full)
+    kept = [d for d in range(len(full)) if is_full or d not in gathered]
+
+    def at(where: tuple[IndexForm, ...]) -> Scalar:
+        inner = dict(zip(kept, where[behind:], strict=True))
+        indices: list[Value] = [Integer(inner.get(d, number(0))) for d in range(len(full))]
+        for position, dimension in enumerate(gathered):
+            indices[dimension] = places.read((*where[:behind], number(position)))
+        return reader.element(source, indices, op)
+
+    reader.computed(op.results[0], (*places.shape[:behind], *(full[d] for d in kept)), at)
 
 
 @translation("tensor.pad")

@@ -111,6 +111,17 @@ def test_conversions_to_a_narrower_type_round() -> None:
         assert "f64" not in str(tadc.from_jax(lambda v: v.astype("bfloat16") * v, x.astype("f4")))
 
 
+def test_a_loop_that_carries_what_was_before_it_leaves_that() -> None:
+    x, y = jnp.arange(3.0), jnp.ones(3)
+
+    def function(x: Any, y: Any) -> Any:
+        first = jax.lax.fori_loop(0, 3, lambda _, carried: x, y)
+        swapped = jax.lax.fori_loop(0, 3, lambda _, carried: (carried[1], carried[0]), (x, y))
+        return first + 2 * x + swapped[0]
+
+    assert apart(tadc.from_jax(function, x, y)(x, y), function(x, y)) < CLOSE
+
+
 def test_static_arguments_are_constants() -> None:
     f = tadc.from_jax(lambda x, n: x**n, np.ones(3), static={"n": 3})
     assert f(np.array([1.0, 2.0, 3.0])).tolist() == [1.0, 8.0, 27.0]

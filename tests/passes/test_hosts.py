@@ -188,6 +188,44 @@ def test_a_function_over_open_sizes_keeps_its_callers(passes):
     np.testing.assert_allclose(found, 0.5 * (a @ x) ** 2, rtol=1e-13)
 
 
+def test_functions_read_through_tensors_of_integers():
+    rng = np.random.default_rng(5)
+    x, at = rng.normal(size=(7, 3)), np.array([6, 0, 0, 3, 2])
+    text, passes = (GUESTS / "places.mlir").read_text(), "linalg-to-tad,tad-to-loops"
+    assert np.array_equal(run(text, passes, "take", x, at, like=x[at]), x[at])
+    column = at[:, None].astype(np.int32)
+    assert np.array_equal(run(text, passes, "gathered", x, column, like=x[at]), x[at])
+
+
+def test_loops_that_carry_tensors_compute_the_same():
+    rng = np.random.default_rng(6)
+    w, x, h, c = rng.normal(size=(3, 3)), rng.normal(size=(7, 3)), rng.normal(size=3), rng.normal(size=6)
+    text = (
+        (GUESTS / "loops.mlir").read_text()
+        + """
+        func.func @host(%w: tensor<3x3xf64>, %x: tensor<?x3xf64>, %h: tensor<3xf64>, %c: tensor<6xf64>,
+                        %p: tensor<8xf64>) -> tensor<15xf64> {
+          %c0 = arith.constant 0 : index
+          %by = tensor.extract %h[%c0] : tensor<3xf64>
+          %last, %all = func.call @rnn(%w, %x, %h)
+            : (tensor<3x3xf64>, tensor<?x3xf64>, tensor<3xf64>) -> (tensor<3xf64>, tensor<?x3xf64>)
+          %row = tensor.extract_slice %all[4, 0] [1, 3] [1, 1] : tensor<?x3xf64> to tensor<3xf64>
+          %value = func.call @horner(%c, %by) : (tensor<6xf64>, f64) -> tensor<f64>
+          %one = tensor.expand_shape %value [] output_shape [1] : tensor<f64> into tensor<1xf64>
+          %sums = func.call @prefix(%p) : (tensor<8xf64>) -> tensor<8xf64>
+          %r = tensor.concat dim(0) %last, %row, %one, %sums
+            : (tensor<3xf64>, tensor<3xf64>, tensor<1xf64>, tensor<8xf64>) -> tensor<15xf64>
+          return %r : tensor<15xf64>
+        }"""
+    )
+    p, states = rng.normal(size=8), [h]
+    for row in x:
+        states.append(np.tanh(row + w @ states[-1]))
+    wanted = np.concatenate([states[-1], states[5], [np.polyval(c, h[0])], np.cumsum(p)])
+    found = run(text, "linalg-to-tad,tad-to-loops", "host", w, x, h, c, p, like=wanted)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
 @pytest.mark.parametrize(
     ("type", "said"),
     [
