@@ -645,9 +645,9 @@ class FromLinalg(Pass):
     """Functions of `linalg` on tensors to programs, which callers see as they were.
 
     Named operations are generalised; loops (`scf.for`) that carry tensors or numbers are recurrences. One
-    whose sizes are open, or that takes numbers or integers, or has constant arrays, calls a program beside it,
-    `@f_program`; what sizes and index arrays must satisfy stops the host by `cf.assert`. A function that is no
-    program stays as it is, with a warning.
+    whose sizes are open, or that takes numbers or integers, or has constant arrays, calls a program beside
+    it, `@f_program`; what sizes and index arrays must satisfy stops the host by `cf.assert`. A function that
+    is no program stays as it is, with a warning.
     """
 
     dialects = ("affine", "cf", "linalg", "math", "tensor")
