@@ -7,6 +7,8 @@ diagnostics in the text become links.
 
 from __future__ import annotations
 
+import html
+import json
 import re
 import shutil
 import tomllib
@@ -15,6 +17,7 @@ from pathlib import Path
 
 from docs.gallery.scripts import notebook, scripts
 from docs.site.api_reference import api_pages, places_of_names
+from docs.site.playground_files import NoPyodide, write_files
 from tadc.frontend.codes import CODES
 
 ROOT = Path(__file__).parent.parent.parent
@@ -40,7 +43,9 @@ def stage(folder: Path) -> None:
     } - pages_of_navigation()
     if missing:
         raise SystemExit(f"docs/site/zensical.toml: no line of `nav` has {', '.join(sorted(missing))}")
-    files["index.md"] = "---\nhide:\n  - navigation\n  - toc\n---\n" + files["index.md"]
+    files["playground.md"] += with_playground(folder / "playground")
+    for name in ("index.md", "playground.md"):  # which have more to show than a column holds
+        files[name] = "---\nhide:\n  - navigation\n  - toc\n---\n" + files[name]
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,6 +62,22 @@ def configuration() -> str:
     text = (HERE / "zensical.toml").read_text(encoding="utf-8")
     first = '"gallery/index.md"'
     return text.replace(first, ", ".join([first, *(f'"gallery/{script.stem}.md"' for script in scripts())]))
+
+
+def with_playground(folder: Path) -> str:
+    """Write the files of the playground; what its page says at the end to load them.
+
+    Where there is no Python for browsers, the page says so instead, and so does the build.
+    """
+    try:
+        write_files(folder)
+    except NoPyodide as reason:
+        print(f"the site has no playground: {reason}")
+        note = json.dumps(html.escape(f"This copy of the site was built without the playground: {reason}."))
+        return f"\n<script>document.getElementById('tadc-playground').innerHTML = {note}</script>\n"
+    return (
+        '\n<link rel="stylesheet" href="playground/page.css">\n<script src="playground/page.js"></script>\n'
+    )
 
 
 def pages_of_navigation() -> set[str]:

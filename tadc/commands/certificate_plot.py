@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tadc.caller.pictures import COLORS, GREY, INK, picture_of
-from tadc.commands.certificate_points import NotDrawn, Picture, Preimage, hull, picture
+from tadc.certificates.certificate_points import NotDrawn, Picture, Preimage, hull, picture
 from tadc.commands.files import file_error
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 

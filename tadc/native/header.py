@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.thread_count import MOST
@@ -11,7 +12,6 @@ from tadc.compiler.c_signature import Pointer, prototype
 from tadc.frontend.extents import required_text
 from tadc.native.c_names import parameter_names
 from tadc.native.checked import STATUSES, asked_sizes
-from tadc.native.unit import NativeUnit, UnitPart
 
 ABI = 1
 """The version of all that a header promises: it changes where code that follows an old header would be
@@ -51,7 +51,45 @@ void PREFIX_threads(int64_t threads);
 """
 
 
-def header_text(unit: NativeUnit, version: str) -> str:
+class DeclaredFunction(Protocol):
+    """A function of a header: its name in C, what it is of the program, and what calls need to know."""
+
+    @property
+    def name(self) -> str:
+        """Its name in C."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What it is of the program."""
+        ...
+
+    @property
+    def interface(self) -> Interface:
+        """What calls need to know."""
+        ...
+
+
+class DeclaredUnit(Protocol):
+    """What a header is of."""
+
+    @property
+    def prefix(self) -> str:
+        """What names begin with."""
+        ...
+
+    @property
+    def threads(self) -> str:
+        """Who shares work: one of `THREADS` of `unit.py`."""
+        ...
+
+    @property
+    def parts(self) -> Sequence[DeclaredFunction]:
+        """Its functions."""
+        ...
+
+
+def header_text(unit: DeclaredUnit, version: str) -> str:
     """The header, for C99 and C++98 on."""
     guard = f"TADC_{unit.prefix}_H"  # names of C differ by case
     rules = f"{_RULES.strip()} {_THREADS[unit.threads].replace('PREFIX', unit.prefix)}"
@@ -86,7 +124,7 @@ def header_text(unit: NativeUnit, version: str) -> str:
     return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 
 
-def _declarations(part: UnitPart) -> Iterator[str]:
+def _declarations(part: DeclaredFunction) -> Iterator[str]:
     """What a function is of, its comment, both prototypes."""
     interface = part.interface
     tensors, asked = [*interface.arguments, *interface.outputs], asked_sizes(interface)

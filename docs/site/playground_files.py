@@ -1,0 +1,137 @@
+"""What the playground's page loads: Python for browsers, the front half of the compiler, and scripts.
+
+Pages that are opened as files may fetch nothing, so everything is a script: `tadcFile(name, text)`, where
+what is no text is base64 of gzip. Python for browsers is the package `pyodide` of npm, by its checksum.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+HERE = Path(__file__).parent / "playground"
+#: The package of npm and the SHA-512 of its archive.
+PYODIDE = "pyodide@314.0.7"
+SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
+#: The parts of tadc that run there; a folder's modules, without those below.
+PACKAGES = (
+    *"frontend frontend/functions lattice passes passes/terms passes/derivatives passes/supports".split(),
+    *"passes/rewrites backend backend/cpu backend/cuda backend/rocm backend/wasm backend/runtime".split(),
+    *"tadc/caller tadc/certificates tadc/compiler tadc/native tadc/playground".split(),
+)
+#: Seconds for npm and for node.
+PATIENCE = 180
+
+
+class NoPyodide(Exception):
+    """Why there is no Python for browsers, in words."""
+
+
+def write_files(folder: Path) -> None:
+    """Write the scripts that the page loads. Raises NoPyodide where npm or its registry cannot be had."""
+    runtime = unpacked(pyodide_archive(ROOT / "build" / "npm"), ROOT / "build" / "npm" / "pyodide")
+    folder.mkdir(parents=True, exist_ok=True)
+    binary = {
+        "pyodide.asm.wasm": runtime / "pyodide.asm.wasm",
+        "python_stdlib.zip": runtime / "python_stdlib.zip",
+    }
+    for name, path in binary.items():
+        (folder / f"{name}.js").write_text(script(name, path.read_bytes()), encoding="utf-8")
+    (folder / "tadc.zip.js").write_text(script("tadc.zip", compiler_archive(runtime)), encoding="utf-8")
+    texts = {
+        path.name: path.read_text(encoding="utf-8") for path in (runtime / "pyodide.js", *HERE.glob("*.js"))
+    }
+    texts["pyodide.asm.js"] = classic_script((runtime / "pyodide.asm.mjs").read_text(encoding="utf-8"))
+    lock = json.loads((runtime / "pyodide-lock.json").read_text(encoding="utf-8"))
+    lines = [text_script("pyodide-lock.json", json.dumps({**lock, "packages": {}}))]
+    lines += [text_script(name, text) for name, text in texts.items() if not name.startswith("page")]
+    (folder / "scripts.js").write_text("".join(lines), encoding="utf-8")
+    for path in HERE.glob("page.*"):
+        shutil.copy(path, folder)
+
+
+def pyodide_archive(folder: Path) -> bytes:
+    """The archive of the package, which npm fetches once."""
+    path = folder / f"{PYODIDE.replace('@', '-')}.tgz"
+    if not path.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            raise NoPyodide("there is no npm in PATH")
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [npm, "pack", PYODIDE, "--silent", "--pack-destination", str(folder)]
+        try:
+            subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise NoPyodide(f"npm has not answered within {PATIENCE} s") from None
+        except subprocess.CalledProcessError as error:
+            last = (error.stderr.strip().splitlines() or ["no message"])[-1]
+            raise NoPyodide(f"npm could not fetch {PYODIDE}: {last}") from None
+    content = path.read_bytes()
+    found = base64.b64encode(hashlib.sha512(content).digest()).decode()
+    if found != SHA512:
+        path.unlink()
+        raise NoPyodide(f"{PYODIDE} has the checksum {found}, not {SHA512}")
+    return content
+
+
+def unpacked(content: bytes, folder: Path) -> Path:
+    """The folder of the package's files."""
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "package"
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    """The modules that run in browsers: their paths below `tadc`, and their texts.
+
+    `tadc` itself is without its names, which are of the half that does not run there.
+    """
+    yield "__init__.py", '"""The front half of tadc."""\n'
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).glob("*.py")):
+            yield f"{package.removeprefix('tadc/')}/{path.name}", path.read_text(encoding="utf-8")
+    yield "dialect/__init__.py", ""
+    path = ROOT / "dialect" / "evaluation_order.py"
+    yield "dialect/evaluation_order.py", path.read_text(encoding="utf-8")
+
+
+def compiler_archive(runtime: Path) -> bytes:
+    """These modules as a zip, compiled by the Python that reads them where there is node, which is faster."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
+        for name, text in sources():
+            archive.writestr(zipfile.ZipInfo(f"tadc/{name}"), text)
+    node = shutil.which("node")
+    if node is None:
+        return made.getvalue()
+    command = [node, str(HERE / "precompile.mjs"), str(runtime)]
+    done = subprocess.run(command, input=made.getvalue(), check=True, capture_output=True, timeout=PATIENCE)
+    return done.stdout
+
+
+def classic_script(module: str) -> str:
+    """The module of Pyodide as a script: a page that is opened as a file, and its workers, run no module."""
+    end = "export default _createPyodideModule;"
+    assert module.rstrip().endswith(end)
+    return module.rstrip().removesuffix(end).replace("import.meta.url", "self.location.href")
+
+
+def script(name: str, content: bytes) -> str:
+    """A script that hands a file over."""
+    packed = base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+    return f'tadcFile("{name}", "{packed}");\n'
+
+
+def text_script(name: str, text: str) -> str:
+    """A script that hands a text over."""
+    return f"tadcFile({json.dumps(name)}, {json.dumps(text)}, true);\n"
