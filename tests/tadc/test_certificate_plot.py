@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import tadc
+from tadc.certificates.certificate_points import NotDrawn, hull, picture
 from tadc.certificates.certify import Certificates
 from tadc.cli import main
 from tadc.commands.certificate_plot import draw, picture_format
-from tadc.certificates.certificate_points import NotDrawn, hull, picture
 
 FIGURE_3 = "x: f64[16]; f[i: 8, j: 4] = x[i - 2*j + 6]**2"
 FIGURE_4 = "x: f64[20]; f[i: 6, j: 4, k: 4] = x[i - 2*j - 2*k + 12]**2"
