@@ -36,6 +36,17 @@ a: f64[E]
 x: f64[M]
 y[n: N] = sum{q}_(ptr[n])^(ptr[n + 1] - 1) (a[q]*x[col[q]])
 """
+ROWS = """
+ptr: index[N + 1] in E + 1 increasing
+col: index[E] in M
+a: f64[E]
+ptrb: index[M + 1] in F + 1 increasing
+colb: index[F] in K
+b: f64[F]
+x: f64[K]
+y[n: N] = sum{q}_(ptr[n])^(ptr[n + 1] - 1) (
+    a[q]*sum{r}_(ptrb[col[q]])^(ptrb[col[q] + 1] - 1) (b[r]*x[colb[r]]))
+"""
 SPRINGS = """
 i: index[E] in N
 j: index[E] in N
@@ -117,6 +128,8 @@ CASES: dict[str, tuple[str, dict[str, int], bool, bool]] = {
     "csr, gradient": (CSR, {"x_0": 4}, True, True),
     "csr, gradient by what is stored": (CSR, {"q": 7}, True, True),
     "csr, several gradients": (CSR, {"x_0": 4, "q": 7}, True, True),
+    "rows of rows": (ROWS, {"n": 4}, False, False),
+    "rows of rows, gradient": (ROWS, {"x_0": 2}, True, True),
     "windows": (WINDOWS, {"e": 6}, False, False),
     "windows, gradient": (WINDOWS, {"x_0": 4}, True, False),
     "windows, gradient by weights": (WINDOWS, {"k": 2}, True, True),

@@ -218,10 +218,6 @@ class StagePlan:
                 }
         return found
 
-    def has_lists(self, name: str) -> bool:
-        """Whether blocks have lists of places of an argument."""
-        return self.listed is not None and any(n is not None for n in self.listed.dims[name])
-
     def is_written(self, name: str, cell: Sequence[int]) -> bool:
         """Whether a block says what a result is: one along no axis is of the first block alone."""
         part = self.part(name)

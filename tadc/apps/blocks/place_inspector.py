@@ -57,7 +57,7 @@ class PlaceInspector:
             elements = lists[numbers.of]
         else:
             elements = self.arrays[numbers.of]
-            for d, number in enumerate(program.dims[numbers.of]):
+            for d, number in enumerate(numbers.at):
                 if number is not None:
                     elements = np.take(elements, lists[number], d)
             if numbers.rows is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.apps.blocks.reach import Reach
@@ -101,20 +101,20 @@ class ReadContext:
         Raises EliminationLimit.
         """
         rows = [row.substitute({name: Affine.var(PLACE)}) for row in self.rows]
-        lookups = [lookup for row in rows for lookup in row.form.lookups()]
-        own = [lookup for lookup in lookups if PLACE in lookup.variables]
-        subscripts = [(d, form) for lookup in own for d, form in enumerate(lookup.at)]
-        if any(PLACE in form.variables and (d or form.variable != PLACE) for d, form in subscripts):
-            return None  # A row of an index array is read whole.
-        if not own:  # From one element of an index array up to another one.
-            forms = [form for row in rows for form in row.inequalities if form.coefficient(PLACE)]
-            bounds = [(form, atom) for form in forms for atom, _ in form.terms if isinstance(atom, Lookup)]
-            if {form.coefficient(PLACE) > 0 for form, _ in bounds} == {True, False}:
-                own = [atom for _, atom in bounds]
+        own = self._elements_at_place(rows)
         if not own:
             return None
         inner = _variables([Affine.atom(lookup) for lookup in own]) - {*self.sizes, PLACE}
+        equal = self._equal_elements(own, rows)
+        if len(equal) > 1:  # One variable tells all of them.
+            inner |= _variables(form for _, form in equal) - {*self.sizes, PLACE}
         among = [(Affine.var(name), self.among[name]) for name in sorted(inner & self.among.keys())]
+        if len(equal) == 1:
+            (element, other), *_ = equal
+            found = self.through(other, other)
+            if found is None:
+                return None
+            among.append((element, found))
         for other in self.among.keys() - inner - {name}:
             for row in rows:
                 form = row.form.solved(other) if row.equality else None
@@ -123,6 +123,30 @@ class ReadContext:
                     break
         found = self._kept(rows, inner, among)
         return found if found is not None and found.is_through else None
+
+    @staticmethod
+    def _elements_at_place(rows: Sequence[Constraint]) -> list[Lookup]:
+        """The elements that tell a place: those at it, or from one of which up to another one it goes."""
+        lookups = [lookup for row in rows for lookup in row.form.lookups()]
+        own = [lookup for lookup in lookups if PLACE in lookup.variables]
+        subscripts = [(d, form) for lookup in own for d, form in enumerate(lookup.at)]
+        if any(PLACE in form.variables and (d or form.variable != PLACE) for d, form in subscripts):
+            return []  # A row of an index array is read whole.
+        forms = [form for row in rows for form in row.inequalities if form.coefficient(PLACE)]
+        bounds = [(form, atom) for form in forms for atom, _ in form.terms if isinstance(atom, Lookup)]
+        is_between = {form.coefficient(PLACE) > 0 for form, _ in bounds} == {True, False}
+        return own or ([atom for _, atom in bounds] if is_between else [])
+
+    @staticmethod
+    def _equal_elements(own: Sequence[Lookup], rows: Sequence[Constraint]) -> list[tuple[Affine, Affine]]:
+        """Elements at the place that have to be forms over other elements, each with the form."""
+        found: list[tuple[Affine, Affine]] = []
+        for row in rows:
+            for lookup in own:
+                form = row.form.solved(lookup) if row.equality else None
+                if form is not None and form.has_lookups and PLACE not in form.variables:
+                    found.append((Affine.atom(lookup), form))
+        return list(dict.fromkeys(found))
 
     def _kept(
         self, rows: Sequence[Constraint], inner: Collection[str], among: Sequence[tuple[Affine, PlacesRead]]
@@ -134,7 +158,7 @@ class ReadContext:
         return _canonical([row for row in left if row.form.variables - {*self.sizes}], inner, among)
 
 
-def _variables(forms: Sequence[Affine]) -> set[str]:
+def _variables(forms: Iterable[Affine]) -> set[str]:
     """The variables in subscripts of elements of index arrays."""
     lookups = (lookup for form in forms for lookup in form.lookups())
     return {name for lookup in lookups for at in lookup.at for name in at.variables}

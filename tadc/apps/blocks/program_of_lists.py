@@ -56,7 +56,8 @@ class PlaceNumbers:
 
     `of` is an index array of the program, or the number of a list; `into` that of a list, None for the places
     themselves. Elements are multiplied by a factor first. So many places behind, as `span` says, are in the
-    list too. With `rows`, the number of a list, these elements alone, and the one behind the last of them.
+    list too. Of an index array the elements at the places of the lists `at`, None for all; with `rows`, the
+    number of a list, these elements, and the one behind the last of them.
     """
 
     name: str
@@ -66,6 +67,7 @@ class PlaceNumbers:
     missing: Missing = "any"
     factor: int = 1
     span: Affine = ZERO
+    at: tuple[int | None, ...] = ()
     rows: int | None = None
 
 
@@ -138,7 +140,8 @@ class _Lister:
         definitions = tuple(self._definition(d) for d in self.program.definitions)
         read = tensors_read(d.body for d in definitions)
         kept = [replace(a, shape=self._shape(a.name)) for a in self.program.arguments if a.name in read]
-        arguments = (*kept, *self.made_arrays.values())
+        numbers = [n for n in self.numbers.values() if n.name in read]
+        arguments = (*kept, *(self.made_arrays[n.name] for n in numbers))
         lengths = (form.variable for form in self.lengths)
         lists = (name for name in lengths if name and name not in self.program.sizes)
         sizes = (*self.program.sizes, *lists, *self.skipped.values())
@@ -153,7 +156,7 @@ class _Lister:
             tuple(self.lengths),
             self.dims,
             tuple(a.name for a in kept),
-            tuple(self.numbers.values()),
+            tuple(numbers),
             {name: key for key, name in self.skipped.items()},
         )
 
@@ -241,9 +244,8 @@ class _Lister:
         for atom, k in form.terms:
             if isinstance(atom, Lookup):
                 first, last = self.places.windows[tensor, dimension, form]
-                at = self._at(atom.array, atom.at)
                 made = PlaceNumbers("", atom.array, into, first, factor=k, span=last - first)
-                return self._looked_up(made, at) + (form - Affine.atom(atom) * k) - first
+                return self._element(made, atom) + (form - Affine.atom(atom) * k) - first
         key = into, self.places.starts[tensor, dimension, form]
         if key not in self.skipped:
             self.skipped[key] = self.names.free(f"{tensor}_skipped")
@@ -258,22 +260,42 @@ class _Lister:
 
     def _atom(self, atom: str | Floor | Lookup) -> Affine | None:
         if isinstance(atom, Lookup):
-            return Affine.atom(replace(atom, at=self._at(atom.array, atom.at)))
+            return self._element(PlaceNumbers("", atom.array, None), atom)
         if isinstance(atom, str) and atom in self.ranges:
             return self._looked_up(PlaceNumbers("", self.ranges[atom], None), (self._own(atom),))
         return None
 
-    def _where(self, body: Term, same: Mapping[Lookup, Affine]) -> Term:
+    def _element(self, wanted: PlaceNumbers, lookup: Lookup) -> Affine:
+        """What an index array of the block, for those that read it at the same places, has for an element."""
+        array = lookup.array
+        several = [self._listed_at(array, d, form) for d, form in enumerate(lookup.at)]
+        at = tuple(number for number, _ in several)
+        forms = [form for _, form in several]
+        if wanted.into is None and at == self.dims[array]:
+            return Affine.atom(replace(lookup, at=tuple(forms)))
+        return self._looked_up(replace(wanted, at=at), forms)
+
+    def _listed_at(self, array: str, dimension: int, form: Affine) -> tuple[int | None, Affine]:
+        """A list of places of an index array, and where in it the place stands that a form says."""
+        number, name = self.dims[array][dimension], form.variable or ""
+        if number is not None and name in self.ranges:
+            return self.ranges[name], self._own(name)
+        reach = self.places.starts.get((array, dimension, form))
+        if number is not None and reach is not None and len(reach.first) == len(reach.last) == 1:
+            return self._run(reach), self._value(form) - reach.first[0]
+        return number, self._place(array, dimension, form)
+
+    def _where(self, body: Term, same: Mapping[Affine, Affine]) -> Term:
         """A term where elements of index arrays are the same as forms."""
         return self.terms.with_forms(body, lambda form: form.replace(_in(same))) if same else body
 
-    def _rows(self, rows: Domain) -> tuple[Domain, dict[Lookup, Affine]]:
+    def _rows(self, rows: Domain) -> tuple[Domain, dict[Affine, Affine]]:
         """Conditions on places as those on lists, and what elements of index arrays are where they hold."""
-        same: dict[Lookup, Affine] = {}
+        same: dict[Affine, Affine] = {}
         found = (self._row(row, same) for row in rows)
         return tuple(row for row in found if row is not None), same
 
-    def _row(self, row: Constraint, same: dict[Lookup, Affine]) -> Constraint | None:
+    def _row(self, row: Constraint, same: dict[Affine, Affine]) -> Constraint | None:
         """None for a condition that holds of all places of a list."""
         fibre = self.places.fibres.get(row)
         if fibre is not None and fibre.index in self.ranges:
@@ -320,13 +342,13 @@ class _Lister:
         rest = row.form - Affine.var(name) * sign - Affine.atom(lookup) * k
         if abs(sign) != 1 or k != -sign or not rest.is_constant:
             return None
-        own, at, into = self._own(name), self._at(lookup.array, lookup.at), self.ranges[name]
+        own, into = self._own(name), self.ranges[name]
         made = PlaceNumbers("", lookup.array, into, rest * -sign, "next")
         if row.equality:  # The place is the element with something added.
-            return equals_zero(self._looked_up(replace(made, missing="end"), at) - own)
+            return equals_zero(self._element(replace(made, missing="end"), lookup) - own)
         if sign > 0:  # At least the element: not before the first place that is.
-            return at_least_zero(own - self._looked_up(made, at))
-        behind = self._looked_up(replace(made, added=rest + 1), at)
+            return at_least_zero(own - self._element(made, lookup))
+        behind = self._element(replace(made, added=rest + 1), lookup)
         return at_least_zero(behind - 1 - own)
 
     def _is_cut(self, reach: Reach, lookup: Lookup) -> bool:
@@ -337,45 +359,51 @@ class _Lister:
         return is_run and is_cut and not forms.isdisjoint(self.own)
 
     def _in_run(
-        self, row: Constraint, reach: Reach, lookup: Lookup, same: dict[Lookup, Affine]
+        self, row: Constraint, reach: Reach, lookup: Lookup, same: dict[Affine, Affine]
     ) -> Constraint:
         """That an element of an index array is a number of a run, by where this stands there."""
         other = row.form.solved(lookup)
         assert other is not None
-        at = self._at(lookup.array, lookup.at)
-        found = self._looked_up(PlaceNumbers("", lookup.array, self._run(reach), missing="end"), at)
-        same[replace(lookup, at=at)] = found + reach.first[0]
+        made = PlaceNumbers("", lookup.array, self._run(reach), missing="end")
+        found = self._element(made, lookup)
+        same[self._element(PlaceNumbers("", lookup.array, None), lookup)] = found + reach.first[0]
         return equals_zero(found - other + reach.first[0])
 
     def _looked_up(self, wanted: PlaceNumbers, at: Sequence[Affine]) -> Affine:
         """An element of an index array of the block that says where in a list something stands."""
         if wanted not in self.numbers:
-            made = self.numbers[wanted] = replace(wanted, name=self._name(wanted.of, wanted.into))
+            made = self.numbers[wanted] = replace(wanted, name=self._name(wanted))
             self.made_arrays[made.name] = self._array(made)
         return self.made_arrays[self.numbers[wanted].name].lookup(at)
 
-    def _name(self, of: str | int, into: int | None) -> str:
+    def _name(self, numbers: PlaceNumbers) -> str:
+        of, into = numbers.of, numbers.into
         wish = self._spoken(of) if isinstance(of, int) else of
-        return self.names.free(f"{wish}_places" if into is None else f"{wish}_in_{self._spoken(into)}")
+        if into is not None:
+            return self.names.free(f"{wish}_in_{self._spoken(into)}")
+        lists = (self._spoken(n) for n in numbers.at if n is not None)
+        return self.names.free("_".join((wish, "of", *lists)) if numbers.at else f"{wish}_places")
 
     def _spoken(self, number: int) -> str:
         name = self.lengths[number].variable
         return name.removesuffix("_size") if name else "block"
 
     def _array(self, numbers: PlaceNumbers) -> Argument:
-        if numbers.into is None:
-            below = as_form(self.extents[numbers.of])
-        else:
+        below = None
+        if numbers.into is not None:
             below = self._length(numbers.into) + (numbers.missing != "any") - numbers.span
         if isinstance(numbers.of, int):
+            below = as_form(self.extents[numbers.of]) if below is None else below
             return Argument(numbers.name, "i32", (self._length(numbers.of),), below=below, increasing=True)
         source = self.arrays[numbers.of]
         rises = source.increasing and numbers.missing != "end" and numbers.factor > 0
-        shape = self._shape(numbers.of)
+        sizes = zip(numbers.at, source.shape, strict=numbers.rows is None)
+        shape = tuple(size if n is None else extent(self._length(n)) for n, size in sizes)
         if numbers.rows is not None:
             shape = (extent(self._length(numbers.rows) + 1),)
+        below = source.below if below is None else below
         return replace(source, name=numbers.name, shape=shape, below=below, increasing=rises)
 
 
-def _in(same: Mapping[Lookup, Affine]) -> Callable[[str | Floor | Lookup], Affine | None]:
-    return lambda atom: same.get(atom) if isinstance(atom, Lookup) else None
+def _in(same: Mapping[Affine, Affine]) -> Callable[[str | Floor | Lookup], Affine | None]:
+    return lambda atom: same.get(Affine.atom(atom)) if isinstance(atom, Lookup) else None

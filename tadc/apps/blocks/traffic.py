@@ -130,7 +130,8 @@ def _stage(stage: StagePlan) -> StageTraffic:
     tasks = [stage.task(cell) for cell in stage.cells]
     types = {t.name: t.type for t in (*program.arguments, *program.outputs)}
     along = {a.name for a in program.arguments if any(a.name in axis.dims for axis in stage.stage.axes)}
-    single = {name for name in tasks[0].reads if name in along or stage.has_lists(name)}
+    first = tasks[0].reads
+    single = {n for n in first if n in along or any(task.reads[n] != first[n] for task in tasks)}
     parts = {part.name for part in stage.stage.parts}
     own = read = joined = written = 0
     for task in tasks:
@@ -149,7 +150,7 @@ def _stage(stage: StagePlan) -> StageTraffic:
         len(tasks),
         own,
         read - own,
-        sum(bytes_of(box, types[name]) for name, box in tasks[0].reads.items() if name not in single),
+        sum(bytes_of(box, types[name]) for name, box in first.items() if name not in single),
         joined,
         written,
         max(_numbers(t) + sum(bytes_of(box, types[n]) for n, box in _boxes(t)) for t in tasks),
