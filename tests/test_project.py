@@ -299,8 +299,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_669,
     "backend": 17_325,
-    "tadc": 42_648,
-    "tadc/apps": 14_177,
+    "tadc": 42_697,
+    "tadc/apps": 14_226,
 }
 
 
