@@ -674,8 +674,12 @@ class FromLinalg(Pass):
 class ToGpu(Pass):
     """Tensors to buffers, maps to kernels: a `gpu.module` for each function, a `gpu.func` for each launch.
 
-    Each element is computed by one thread, or a block shares tiles of what it reads; there are no atomics.
+    Each element is computed by one thread, or a block shares tiles of what it reads; there are no atomics. A
+    function that others of the module call stays, and launches its kernels: it copies arrays to the GPU, and
+    results back.
     """
+
+    dialects = ("bufferization", "cf", "memref", "scf", "tensor")
 
     gpu: str = word_option("", "architecture of the GPU: how many multiprocessors there are, …", gpu_of)
 
@@ -690,13 +694,9 @@ class ToGpu(Pass):
 
         called = called_names(module)
         for function in tad_functions(module):
-            if symbol_name(function) in called:
-                message = (
-                    f"@{symbol_name(function)} is called, but its kernels take arrays that are on the GPU,"
-                    " and are launched by `tadc.Function`, not by operations: `tad-to-loops` keeps callers"
-                )
-                raise UnsupportedIR(message, function.location)
-            self.launches += lower_to_gpu(module, function, gpu_of(self.gpu), self.given)
+            self.launches += lower_to_gpu(
+                module, function, gpu_of(self.gpu), self.given, is_called=symbol_name(function) in called
+            )
 
 
 __all__ = ["REGISTRY", "rewrite_functions"]

@@ -6,7 +6,8 @@ calls the new one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 
 from tadc.dialect.declarations import Declarations
 from tadc.dialect.index_maps import index_attribute
@@ -14,7 +15,9 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.maps.buffers import buffer_type
 from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.map import TensorDecl
 
 
 def called_names(module: ir.Module) -> set[str]:
@@ -160,6 +163,55 @@ class Wrapper(BodyLowering):
     def finish(self, results: Sequence[ir.Value]) -> None:
         """Return results, as callers know them."""
         self.made("func.return", [], [self.cast(r, t) for r, t in zip(results, self.results, strict=True)])
+
+
+class BufferWrapper(Wrapper):
+    """A wrapper that makes buffers."""
+
+    def expect_shapes(self, arguments: Sequence[TensorDecl], forms: Mapping[str, Affine]) -> None:
+        """Stop the host where an argument has other extents than its type leaves open."""
+        for tensor, value in zip(arguments, self.tensors, strict=True):
+            for n, extent in enumerate(tensor.shape):
+                if value.type.is_dynamic_dim(n):
+                    self.expect(value, n, extent.substitute(forms))
+
+    def buffer_of(self, tensor: ir.Value) -> ir.Value:
+        """A tensor that is read."""
+        type = ir.MemRefType.get(list(tensor.type.shape), tensor.type.element_type)
+        return self.made(
+            "bufferization.to_buffer", [type], [tensor], read_only=ir.UnitAttr.get(self.context)
+        )[0]
+
+    def tensor_of(self, buffer: ir.Value, type: ir.Type) -> ir.Value:
+        """A buffer that nothing else holds."""
+        unit = ir.UnitAttr.get(self.context)
+        shaped = ir.RankedTensorType.get(list(buffer.type.shape), type.element_type)
+        return self.made("bufferization.to_tensor", [shaped], [buffer], restrict=unit, writable=unit)[0]
+
+    def room(self, tensor: TensorDecl, forms: Mapping[str, Affine], by: str = "memref.alloc") -> ir.Value:
+        """A new buffer for a tensor; where an extent is negative, for none of its elements.
+
+        `memref.alloc` makes it, or `gpu.alloc` in the memory of the GPU.
+        """
+        sizes, values = self.extents([extent.substitute(forms) for extent in tensor.shape])
+        type = ir.MemRefType.get(sizes, ir.Type.parse(tensor.type, self.context))
+        counts = [0] * (by == "gpu.alloc") + [len(values), 0]
+        segments = ir.DenseI32ArrayAttr.get(counts, self.context)
+        return self.made(by, [type], values, operandSegmentSizes=segments)[0]
+
+    def passed(self, buffer: ir.Value, tensor: TensorDecl) -> ir.Value:
+        """A buffer as loops take it: in a static type, from its first element on."""
+        type = buffer_type(tensor)
+        if buffer.type == type:
+            return buffer
+        sizes = list(type.shape)
+        strides = [prod(sizes[n + 1 :]) for n in range(len(sizes))]
+        numbers = {"static_offsets": [0], "static_sizes": sizes, "static_strides": strides}
+        attributes: dict[str, ir.Attribute] = {
+            name: ir.DenseI64ArrayAttr.get(listed, self.context) for name, listed in numbers.items()
+        }
+        attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, 0, 0, 0], self.context)
+        return self.made("memref.reinterpret_cast", [type], [buffer], **attributes)[0]
 
 
 def wrap_tensors(function: ir.Operation, made: ir.Operation, kept: Sequence[int]) -> None:

@@ -11,6 +11,7 @@ from tadc.frontend.dtypes import INDEX_TYPE
 from tadc.lattice.affine import Affine
 from tadc.lattice.late_dataclasses import dataclass
 from tadc.passes.gpu.block_memory import held_rooms
+from tadc.passes.gpu.kernel_wrappers import wrap_kernels
 from tadc.passes.gpu.kernels import Kernels, KernelSteps, NestKernel
 from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.gpu.occupancy import VECTOR_BYTES
@@ -25,10 +26,13 @@ from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.tile import Tile
 
 
-def lower_to_gpu(module: ir.Operation, function: ir.Operation, gpu: Gpu, given: KernelSteps) -> list[Launch]:
+def lower_to_gpu(
+    module: ir.Operation, function: ir.Operation, gpu: Gpu, given: KernelSteps, *, is_called: bool = False
+) -> list[Launch]:
     """Replace a `tad` function by a `gpu.module` of its name, for a GPU like this one.
 
-    Maps whose steps are `given` get these.
+    One that others of the module call stays as a function that launches the kernels. Maps whose steps are
+    `given` get these.
     """
     context = module.context
     with context, ir.Location.unknown(context):
@@ -40,7 +44,10 @@ def lower_to_gpu(module: ir.Operation, function: ir.Operation, gpu: Gpu, given: 
         point = ir.InsertionPoint(ir.Block.create_at_start(kernels.regions[0], []))
         of = Kernels(function, gpu, given)
         launches = [_KernelFunction(of, kernel).launch(point) for kernel in of.all()]
-    function.erase()
+        if is_called:
+            wrap_kernels(function, of.maps, of.memory, launches, symbol_of(function))
+        else:
+            function.erase()
     return launches
 
 
