@@ -3,7 +3,7 @@
 A script of `examples/gallery/` is in the percent format, which editors and jupytext read: `# %% [markdown]`
 begins a cell of comments, the first of which is the title, and `# %%` a cell of code. At its end a script has
 a `figure` and, where it is timed, `times`: seconds of one call by names of libraries, its own first, each of
-them `min(timeit.repeat(call, number=10)) / 10`.
+them `min(timeit.repeat(call, number=1, repeat=50))`.
 """
 
 from __future__ import annotations
