@@ -76,10 +76,19 @@ class Host(Protocol):
 
 
 class PartProgram(Generic[E]):
-    """The program of a part, whose inputs have names in it, and how it is called among the others."""
+    """The program of a part, whose inputs have names in it, and how it is called among the others.
 
-    def __init__(self, part: Part[E], names: Sequence[str], function: ImportedFunction) -> None:
-        self.part, self.names, self.function = part, names, function
+    Inputs are handed over with their dimensions in `orders`, if they have one there.
+    """
+
+    def __init__(
+        self,
+        part: Part[E],
+        names: Sequence[str],
+        function: ImportedFunction,
+        orders: Mapping[Any, Sequence[int]] | None = None,
+    ) -> None:
+        self.part, self.names, self.function, self.orders = part, names, function, orders or {}
 
     def run(self, host: Host, known: dict[Any, Any]) -> None:
         """Call it; what it computes is known then."""
@@ -87,6 +96,7 @@ class PartProgram(Generic[E]):
         for value, name in zip(self.part.inputs, self.names, strict=True):
             if name in self.function.inputs:
                 array = host.value(value, known)
+                array = array.permute(self.orders[value]) if value in self.orders else array
                 given[name] = host.numbers(array) if host.is_condition(value) else array
         found = host.of_program(self.function)(**given)
         outputs = self.function.outputs

@@ -42,6 +42,7 @@ def functional_graph(module: Any, args: Sequence[Any]) -> Any:
         )
     for node in list(made.graph.nodes):
         _simplify(made, node, mode)
+    _read_parts_once(made)
     made.graph.eliminate_dead_code()
     return made
 
@@ -66,6 +67,16 @@ def _simplify(made: Any, node: Any, mode: Any) -> None:
             stopped.meta = dict(running.meta)
             running.replace_all_uses_with(stopped)
             stopped.args = (running,)
+
+
+def _read_parts_once(made: Any) -> None:
+    """Let one operation show the parts of complex numbers: gradients of both parts are one tensor then."""
+    torch: Any = import_module("torch")
+    first: dict[Any, Any] = {}
+    for node in made.graph.find_nodes(op="call_function", target=torch.ops.aten.view_as_real.default):
+        same = first.setdefault(node.args[0], node)
+        if same is not node:
+            node.replace_all_uses_with(same)
 
 
 def _is_constant(node: Any) -> bool:

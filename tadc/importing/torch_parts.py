@@ -80,7 +80,9 @@ class TorchPlan:
     def _program(self, part: Part[TorchOperation]) -> PartProgram[TorchOperation]:
         names = names_of(part.inputs, self.makers, self.names.get, "x")
         results = names_of(part.outputs, self.makers, self.names.get, "y")
-        return PartProgram(part, names, _function_of_part(part, names, results, self.graph))
+        orders = {v: order for v in part.inputs if (order := _order_in_memory(v.meta["val"])) is not None}
+        function = _function_of_part(part, names, results, self.graph, orders)
+        return PartProgram(part, names, function, orders)
 
 
 def _short(name: str) -> str:
@@ -125,19 +127,35 @@ class TorchHost:
         return f.torch
 
 
+def _order_in_memory(tensor: Any) -> list[int] | None:
+    """The dimensions of a tensor without gaps, the outermost first; None where that is their own order.
+
+    So a program reads the result of a Fourier transform where it is.
+    """
+    torch: Any = import_module("torch")
+    if any(isinstance(size, torch.SymInt) for size in tensor.shape) or tensor.is_contiguous():
+        return None
+    order = sorted(range(tensor.dim()), key=lambda d: (-tensor.stride(d), d))
+    return order if tensor.permute(order).is_contiguous() else None
+
+
 def _function_of_part(
-    part: Part[TorchOperation], names: Sequence[str], results: Sequence[str], graph: Any
+    part: Part[TorchOperation],
+    names: Sequence[str],
+    results: Sequence[str],
+    graph: Any,
+    orders: Mapping[Any, Sequence[int]],
 ) -> ImportedFunction:
     """The program of a part. Raises CompileError where there is none."""
     place = next((o.place for o in part.own if o.place is not None), None)
-    made = _decomposed(part, graph)
+    made = _decomposed(part, graph, orders)
     sizes = SizeNames(names)
-    tensors = [node.meta["val"] for node in part.inputs]
+    tensors = [node.meta["val"] for node in part.inputs]  # what is in an order has no symbols
     given = [NamedValue(name, sizes.of(t)) for name, t in zip(names, tensors, strict=True)]
     return imported_function(program_of_graph(made, given, results, "graph", place))
 
 
-def _decomposed(part: Part[TorchOperation], graph: Any) -> Any:
+def _decomposed(part: Part[TorchOperation], graph: Any, orders: Mapping[Any, Sequence[int]]) -> Any:
     """The operations of a part as a graph of those that torch-mlir knows."""
     torch: Any = import_module("torch")
     make_fx: Any = import_module("torch.fx.experimental.proxy_tensor").make_fx
@@ -147,11 +165,14 @@ def _decomposed(part: Part[TorchOperation], graph: Any) -> Any:
     # What sizes are is known of the tensors that a part reads.
     sizes = list(dict.fromkeys(v for operation in part.equations for v in operation.inputs if is_size(v)))
     env = {node: alone.placeholder(f"x{i}") for i, node in enumerate((*part.inputs, *sizes))}
+    aten = torch.ops.aten
+    for node, order in orders.items():
+        back = sorted(range(len(order)), key=order.__getitem__)
+        env[node] = alone.call_function(aten.permute.default, (env[node], back))
     for operation in part.equations:
         for node in operation.nodes:
             if not is_size(node):
                 env[node] = alone.node_copy(node, env.__getitem__)
-    aten = torch.ops.aten
     results = [
         alone.call_function(aten._to_copy.default, (env[v],), {"dtype": torch.float32})
         if is_condition(v)
@@ -165,7 +186,8 @@ def _decomposed(part: Part[TorchOperation], graph: Any) -> Any:
     def run(*tensors: Any) -> Any:
         return interpreter.run(*tensors, *symbols)
 
-    fakes = [node.meta["val"] for node in part.inputs]
+    with_orders = ((node.meta["val"], orders.get(node)) for node in part.inputs)
+    fakes = [t if order is None else t.permute(order) for t, order in with_orders]
     with fakes[0].fake_mode, catch_warnings(), traceback.preserve_node_meta(), torch.no_grad():
         simplefilter("ignore")
         made = make_fx(run, decomposition_table=decomposition_table(), record_stack_traces=True)(*fakes)

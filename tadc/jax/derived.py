@@ -13,6 +13,7 @@ from typing import Any
 from tadc.api.batches import batched
 from tadc.api.derivatives import derived_for_framework
 from tadc.api.function import Function, function_of
+from tadc.api.two_calls import TwoCalls, in_two_calls
 from tadc.compiler.kernel_interface import size_symbols_of
 from tadc.frontend.extents import size_sources
 from tadc.frontend.forks import new_rlock
@@ -72,6 +73,10 @@ class Derived:
 
         return self._once(("tangents", moving), make)
 
+    def value_for_gradient(self, moving: tuple[int, ...]) -> ValueForGradient | None:
+        """The outputs and what the gradient for inputs that move reads of them; None where that is little."""
+        return self._once(("value", moving), lambda: self._value_for_gradient(moving))
+
     def transposed(self, unknown: tuple[int, ...], seen: tuple[int, ...]) -> DerivedPart:
         """Of a function that is linear in some inputs: what transposes it.
 
@@ -95,6 +100,27 @@ class Derived:
                     self._made[key] = make()
         return self._made[key]
 
+    def _value_for_gradient(self, moving: Sequence[int]) -> ValueForGradient | None:
+        wrt = [self.function.inputs[n] for n in moving]
+        two = in_two_calls(self.function, wrt)
+        if two is None:
+            return None
+        outputs = two.value.outputs
+        made = derived_for_framework(self.function, "tangents", wrt)
+        names, count = Names(made.program), len(self.function.inputs)
+        kept = [
+            replace(a, name=names.free(a.name)) for a in two.gradient.program.arguments if a.name in two.kept
+        ]
+        arguments = made.program.arguments
+        made = _with(made, arguments=(*arguments[:count], *kept, *arguments[count:]))
+        base = Base(self, {name: name for name in wrt}, two, tuple(a.name for a in kept))
+        return ValueForGradient(
+            Derived(two.value, fixed_order=self.fixed_order),
+            [outputs.index(name) for name in self.function.outputs],
+            [outputs.index(name) for name in two.kept],
+            self._trimmed(made, base),
+        )
+
     def _transposed(self, unknown: Sequence[int], seen: Sequence[int]) -> DerivedPart:
         wrt = [self.function.inputs[n] for n in unknown]
         if self.base is not None and set(wrt) <= self.base.moves.keys():
@@ -106,9 +132,14 @@ class Derived:
 
     def _by_base(self, base: Base, wrt: Sequence[str], seen: Sequence[int]) -> DerivedPart | None:
         """The gradient, if it reads no input that the tangents do not read."""
-        made = self._trimmed(derived_for_framework(_with_outputs(base.of.function, seen), "vjp", wrt))
-        count, here = len(base.of.function.inputs), self.function.inputs
-        names = [base.of.function.inputs[n] for n in made.take if n < count]
+        function = base.of.function
+        inputs, here = function.inputs, self.function.inputs
+        if base.two is not None and len(seen) == len(function.outputs) and wrt == list(base.moves.values()):
+            made, inputs = self._trimmed(base.two.gradient), (*inputs, *base.kept)
+        else:
+            made = self._trimmed(derived_for_framework(_with_outputs(function, seen), "vjp", wrt))
+        count = len(inputs)
+        names = [inputs[n] for n in made.take if n < count]
         if not set(names) <= set(here):
             return None
         cotangents = [n - count + len(here) for n in made.take if n >= count]
@@ -117,12 +148,13 @@ class Derived:
     def _trimmed(self, function: Function, base: Base | None = None) -> DerivedPart:
         """A function without the inputs that it does not read, unless they alone tell a size that it uses."""
         program = function.program
-        kept = _kept(program)
+        kept = _kept(program, () if base is None else base.kept)
         take = tuple(n for n, a in enumerate(program.arguments) if a in kept)
         if base is not None:
             names = {a.name for a in kept}
             tangents = function.tangents.items()
-            base = Base(base.of, {name: of for of, name in tangents if of in base.moves and name in names})
+            moves = {name: of for of, name in tangents if of in base.moves and name in names}
+            base = replace(base, moves=moves)
         if len(take) < len(program.arguments):
             sizes = tuple(name for name in program.sizes if name in used_sizes(program, kept))
             # Sets of other sizes were looked at for the function that this one is derived of.
@@ -135,10 +167,26 @@ class Derived:
 
 @dataclass(frozen=True)
 class Base:
-    """The function that tangents are of, and for each input that is a tangent the input that it moves."""
+    """The function that tangents are of, and for each input that is a tangent the input that it moves.
+
+    Inputs of the names `kept` are there for the gradient in two calls.
+    """
 
     of: Derived
     moves: dict[str, str]
+    two: TwoCalls | None = None
+    kept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ValueForGradient:
+    """A value with more outputs: the positions of the function's own, and of those that are kept for the
+    gradient. The `tangents` take the inputs, what is kept, which they hand on, and tangents of inputs."""
+
+    of: Derived
+    outputs: Sequence[int]
+    kept: Sequence[int]
+    tangents: DerivedPart
 
 
 def telling(function: Function) -> Function:
@@ -155,9 +203,9 @@ def telling(function: Function) -> Function:
     return _with(function, arguments=(*program.arguments, more))
 
 
-def _kept(program: Program) -> tuple[Argument, ...]:
-    """The arguments that are read, and those that tell the sizes that are used."""
-    read = tensors_read([d.body for d in program.definitions])
+def _kept(program: Program, handed_on: Sequence[str]) -> tuple[Argument, ...]:
+    """The arguments that are read or handed on, and those that tell the sizes that are used."""
+    read = tensors_read([d.body for d in program.definitions]) | {*handed_on}
     kept = tuple(a for a in program.arguments if a.name in read)
     for argument in program.arguments:
         missing = used_sizes(program, kept) - _told(kept)

@@ -85,10 +85,14 @@ def _results(*avals: Any, derived: Derived) -> list[Any]:
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, derived: Derived) -> tuple[Any, Any]:
-    results = call(derived, primals)
     moving = tuple(n for n, t in enumerate(tangents) if type(t) is not ad.Zero)
-    moved = _call_part(derived.tangents(moving), [*primals, *(tangents[n] for n in moving)])
-    return results, moved
+    moved = [tangents[n] for n in moving]
+    value = derived.value_for_gradient(moving)
+    if value is None:
+        return call(derived, primals), _call_part(derived.tangents(moving), [*primals, *moved])
+    found = call(value.of, primals)
+    kept = [found[n] for n in value.kept]
+    return [found[n] for n in value.outputs], _call_part(value.tangents, [*primals, *kept, *moved])
 
 
 def _transpose(cotangents: Sequence[Any], *values: Any, derived: Derived) -> list[Any]:

@@ -1,9 +1,10 @@
 """What operators are made of others, and how they are named.
 
 `NAME_g0_2` gives the gradients of `NAME` for its first and its third input, `NAME_t0` tangents for those of
-the first, and `NAME_b1` is `NAME` over a batch of its second. So a name says how an operator is made: code
-that PyTorch has kept of another process asks for operators by their names alone (`torch.ops.tadc.NAME`), and
-gets them as soon as the function they derive from is wrapped.
+the first, and `NAME_b1` is `NAME` over a batch of its second. `NAME_v0_2` gives the value and what the
+gradients `NAME_r0_2` for its first and its third input read of that (`tadc.api.two_calls`). So a name says
+how an operator is made: code that PyTorch has kept of another process asks for operators by their names alone
+(`torch.ops.tadc.NAME`), and gets them as soon as the function they derive from is wrapped.
 """
 
 from __future__ import annotations
@@ -15,19 +16,28 @@ from typing import Any
 from tadc.api.batches import batched
 from tadc.api.derivatives import derived_for_framework, vjp
 from tadc.api.function import Function
+from tadc.api.two_calls import TwoCalls, in_two_calls
 from tadc.torch.pytorch import torch
 from tadc.torch.registration import NAMESPACE
 
-GRADIENTS, TANGENTS, BATCH = "g", "t", "b"
+GRADIENTS, TANGENTS, BATCH, VALUE, REST = "g", "t", "b", "v", "r"
 
-_NAME = re.compile(r"(.+)_([gtb])(\d+(?:_\d+)*)")
+_NAME = re.compile(r"(.+)_([gtbvr])(\d+(?:_\d+)*)")
 
 
 _MAKERS: dict[str, Callable[[Function, Sequence[str]], Function]] = {
     GRADIENTS: vjp,
     TANGENTS: lambda f, names: derived_for_framework(f, "tangents", names),
     BATCH: batched,
+    VALUE: lambda f, names: _two_calls(f, names).value,
+    REST: lambda f, names: _two_calls(f, names).gradient,
 }
+
+
+def _two_calls(f: Function, names: Sequence[str]) -> TwoCalls:
+    found = in_two_calls(f, names)
+    assert found is not None
+    return found
 
 
 def derive(f: Function, kind: str, names: Sequence[str]) -> Function:

@@ -7,18 +7,29 @@ from functools import partial
 from typing import Any, cast
 
 from tadc.api.function import Function, function_of
+from tadc.api.two_calls import in_two_calls
 from tadc.frontend.forks import REGISTRY_LOCK
 from tadc.torch.derived_operators import (
     BATCH,
     GRADIENTS,
+    REST,
     TANGENTS,
+    VALUE,
     derive,
     derived_name,
     name_operators,
     parsed_name,
 )
 from tadc.torch.pytorch import forward_ad, requires_gradient, single_level, torch, transforms
-from tadc.torch.registration import NAMESPACE, add_kernel, define, hand_on, library, operator_name
+from tadc.torch.registration import (
+    MOST_INPUTS,
+    NAMESPACE,
+    add_kernel,
+    define,
+    hand_on,
+    library,
+    operator_name,
+)
 from tadc.torch.result_shapes import ELEMENTS, results_like
 from tadc.torch.sharding_rules import add_rules, hand_over_rules
 
@@ -37,6 +48,7 @@ class Operator:
         self.inputs = f.inputs
         self.outputs = f.outputs
         self._derived: dict[Any, Operator] = {}
+        self._kept: dict[tuple[str, ...], tuple[str, ...]] = {}
         define(name, f)
         self._kernel = add_kernel(name, f)
         self.interface = self._kernel.interface
@@ -75,6 +87,20 @@ class Operator:
                 name = derived_name(self.name, self.function, kind, names)
                 self._derived[key] = _once(name, lambda: derive(self.function, kind, names))
             return self._derived[key]
+
+    def kept(self, names: Sequence[str]) -> tuple[str, ...]:
+        """What the operator `VALUE` keeps for that of `REST`; nothing where there are none such."""
+        key = tuple(names)
+        found = self._kept.get(key)
+        if found is not None:
+            return found
+        with REGISTRY_LOCK:
+            if key not in self._kept:
+                two = in_two_calls(self.function, key) if key else None
+                # The others are made, and take a cotangent for each result.
+                fits = two is not None and len(two.gradient.inputs) <= MOST_INPUTS
+                self._kept[key] = two.kept if two is not None and fits else ()
+            return self._kept[key]
 
     def forget(self) -> None:
         """Free what this kernel and those of what is derived keep of index arrays; calls make it anew."""
@@ -176,11 +202,24 @@ class Recorded(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, operator: Operator, mode: Any, *tensors: Any) -> Any:
-        """Compute; inputs are kept."""
+        """Compute; inputs are kept, and of the results in between what gradients would compute again."""
         keys, records = mode
-        found = operator.below(keys, records, tensors)
-        ctx.operator = operator
-        ctx.save_for_backward(*tensors)
+        ctx.operator, ctx.copied, ctx.kept = operator, (), ()
+        ctx.wrt = _names(operator, ctx.needs_input_grad)
+        more: list[Any] = []
+        if not transforms() and all(type(tensor) in _PLAIN for tensor in tensors):
+            ctx.copied = tuple(n for n, tensor in enumerate(tensors) if not tensor.is_contiguous())
+            more = [tensors[n].contiguous() for n in ctx.copied]
+            ctx.kept = operator.kept(ctx.wrt)
+        dense = _with(tensors, ctx.copied, more)
+        run = operator.derived(VALUE, ctx.wrt) if ctx.kept else operator
+        found = run.below(keys, records, dense)
+        if ctx.kept:
+            by_name = run.named(found)
+            more += [by_name[name] for name in ctx.kept]
+            own = [by_name[name] for name in operator.outputs]
+            found = tuple(own) if len(own) > 1 else own[0]
+        ctx.save_for_backward(*tensors, *more)
         ctx.save_for_forward(*tensors)
         ctx.set_materialize_grads(False)
         if len(operator.outputs) > 1:
@@ -191,13 +230,21 @@ class Recorded(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Any) -> Any:
         """The gradients of inputs that need one."""
         operator: Operator = ctx.operator
-        needed = ctx.needs_input_grad[2:]
-        wrt = tuple(name for name, is_needed in zip(operator.inputs, needed, strict=True) if is_needed)
+        wrt = _names(operator, ctx.needs_input_grad)
         given = {name: c for name, c in zip(operator.outputs, cotangents, strict=True) if c is not None}
         if not given or not wrt:
             return (None,) * len(ctx.needs_input_grad)
-        derived = operator.derived(GRADIENTS, wrt)
-        values = dict(zip(operator.inputs, ctx.saved_tensors, strict=True))
+        count = len(operator.inputs)
+        tensors, more = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
+        values = dict(zip(operator.inputs, tensors, strict=True))
+        kind = GRADIENTS
+        # Derivatives of gradients are those by inputs: they go through nothing else that is kept.
+        if not torch.is_grad_enabled():
+            values = dict(zip(operator.inputs, _with(tensors, ctx.copied, more), strict=True))
+            if ctx.kept and wrt == ctx.wrt:
+                kind = REST
+                values |= zip(ctx.kept, more[len(ctx.copied) :], strict=True)
+        derived = operator.derived(kind, wrt)
         like, outputs = next(iter(given.values())), operator.outputs
         for name, cotangent in derived.function.cotangents.items():
             values[cotangent] = (
@@ -213,12 +260,29 @@ class Recorded(torch.autograd.Function):
         operator: Operator = ctx.operator
         given = {name: t for name, t in zip(operator.inputs, tangents, strict=True) if t is not None}
         derived = operator.derived(TANGENTS, tuple(given))
-        values = dict(zip(operator.inputs, ctx.saved_tensors, strict=True))
+        values = dict(zip(operator.inputs, ctx.saved_tensors, strict=False))
         values |= {derived.function.tangents[name]: t for name, t in given.items()}
         results = derived.called(values)
         of = derived.function.output_tangents
         found = tuple(results[of[name]] if name in of else None for name in operator.outputs)
         return found[0] if len(found) == 1 else found
+
+
+#: Tensors that stand for nothing else, on whose copies may be computed.
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def _names(operator: Operator, needed: Sequence[bool]) -> tuple[str, ...]:
+    """The inputs whose gradients are needed, of what `Recorded` is applied to."""
+    return tuple(name for name, is_needed in zip(operator.inputs, needed[2:], strict=True) if is_needed)
+
+
+def _with(tensors: Sequence[Any], places: Sequence[int], others: Sequence[Any]) -> list[Any]:
+    """Tensors with the first of others at some places."""
+    found = list(tensors)
+    for place, other in zip(places, others, strict=False):
+        found[place] = other
+    return found
 
 
 def _zeros(like: Any, about: tuple[Any, Any]) -> Any:
