@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, Generic, TypeVar
 
 from tadc.lattice.late_dataclasses import dataclass, field
@@ -20,6 +21,11 @@ class Computation:
     def place(self) -> SourcePlace | None:
         """Where it stands in the user's source."""
         return None
+
+    @property
+    def modules(self) -> Sequence[str]:
+        """The modules of the user's that it stands in, the outermost first, each with those around it."""
+        return ()
 
     @property
     def is_view(self) -> bool:
@@ -106,7 +112,10 @@ def parts_of(
 
 
 def _pieces(group: Sequence[E], equations: Sequence[E], sorting: Sorting[E], most: int) -> list[list[E]]:
-    """Operations one behind the other, in pieces that read at most so many values."""
+    """Operations one behind the other, in pieces that read at most so many values.
+
+    They are cut between modules, so that modules which are equal are equal pieces.
+    """
     #: By value what it comes from by no more than shared operations.
     roots: dict[Any, frozenset[Any]] = {}
     nothing: frozenset[Any] = frozenset()
@@ -117,18 +126,45 @@ def _pieces(group: Sequence[E], equations: Sequence[E], sorting: Sorting[E], mos
     for equation in equations:
         if equation in sorting.shared:
             roots.update(dict.fromkeys(equation.outputs, read_by(equation)))
-    pieces: list[list[E]] = [[]]
+
+    def divided(run: list[E], depth: int) -> list[list[E]]:
+        if len(run) < 2 or len(_read_by_all(run, read_by)) <= most:
+            return [run]
+        if depth > max(len(e.modules) for e in run):
+            return _joined([[e] for e in run], read_by, most)
+        found: list[list[E]] = []
+        whole: list[list[E]] = []
+        for _, members in groupby(run, lambda e: tuple(e.modules[:depth])):
+            inner = divided(list(members), depth + 1)
+            whole += inner if len(inner) == 1 else []
+            if len(inner) > 1:
+                found += [*_joined(whole, read_by, most), *inner]
+                whole = []
+        return [*found, *_joined(whole, read_by, most)]
+
+    return divided(list(group), 1)
+
+
+def _read_by_all(run: Sequence[E], read_by: Callable[[E], frozenset[Any]]) -> set[Any]:
+    """What operations read that none of them computes."""
+    made = {v for e in run for v in e.outputs}
+    return {v for e in run for v in read_by(e)} - made
+
+
+def _joined(runs: Sequence[list[E]], read_by: Callable[[E], frozenset[Any]], most: int) -> list[list[E]]:
+    """Runs that follow each other, as many together as read at most so many values."""
+    pieces: list[list[E]] = []
     read: set[Any] = set()
     made: set[Any] = set()
-    for equation in group:
-        more = (read | read_by(equation)) - made
-        if len(more) > most and pieces[-1]:
+    for run in runs:
+        alone = _read_by_all(run, read_by)
+        more = read | (alone - made)
+        if len(more) > most or not pieces:
             pieces.append([])
-            made = set()
-            more = set(read_by(equation))
-        pieces[-1].append(equation)
+            made, more = set(), alone
+        pieces[-1] += run
         read = more
-        made.update(equation.outputs)
+        made.update(v for e in run for v in e.outputs)
     return pieces
 
 

@@ -50,6 +50,11 @@ class TorchOperation(Computation):
         return _may_be_random(node)
 
     @property
+    def modules(self) -> Sequence[str]:
+        """See Computation."""
+        return [path for path, _ in (self.nodes[0].meta.get("nn_module_stack") or {}).values()]
+
+    @property
     def is_view(self) -> bool:
         """Whether it does nothing but to read numbers at other places."""
         return self.name in _VIEWS and is_float(self.outputs[0])

@@ -42,6 +42,8 @@ class TorchPlan:
         }
         self.names = {node: _short(name) for node, name in zip(self.arguments, names, strict=True)}
         operations = operations_of(graph.graph)
+        #: The names of inputs and the programs of parts, by what is computed in them.
+        self._made: dict[str, tuple[list[str], ImportedFunction]] = {}
         self.makers = {value: o for o in operations for value in o.outputs}
 
         def sort(refused: Mapping[TorchOperation, str]) -> Sorting[TorchOperation]:
@@ -78,11 +80,31 @@ class TorchPlan:
         return torch.fx.node.map_arg(self.outputs, value)
 
     def _program(self, part: Part[TorchOperation]) -> PartProgram[TorchOperation]:
-        names = names_of(part.inputs, self.makers, self.names.get, "x")
-        results = names_of(part.outputs, self.makers, self.names.get, "y")
         orders = {v: order for v in part.inputs if (order := _order_in_memory(v.meta["val"])) is not None}
-        function = _function_of_part(part, names, results, self.graph, orders)
-        return PartProgram(part, names, function, orders)
+        key = _what_is_computed(part)
+        if key not in self._made:
+            names = names_of(part.inputs, self.makers, self.names.get, "x")
+            results = names_of(part.outputs, self.makers, self.names.get, "y")
+            self._made[key] = names, _function_of_part(part, names, results, self.graph, orders)
+        return PartProgram(part, *self._made[key], orders)
+
+
+def _what_is_computed(part: Part[TorchOperation]) -> str:
+    """The operations of a part, the same for parts that compute the same of values alike.
+
+    So equal modules, one behind the other, are compiled once.
+    """
+    torch: Any = import_module("torch")
+    inside = [node for operation in part.equations for node in operation.nodes]
+    numbers = {node: n for n, node in enumerate((*part.inputs, *inside))}
+
+    def named(node: Any) -> str:
+        return f"%{numbers[node]}" if node in numbers else str(node.meta["val"])
+
+    tensors = [node.meta["val"] for node in part.inputs]
+    given = [(list(t.shape), t.dtype, t.stride(), t.device) for t in tensors]
+    lines = [(str(n.target), torch.fx.node.map_arg((n.args, n.kwargs), named)) for n in inside]
+    return repr((given, lines, [numbers[node] for node in part.outputs]))
 
 
 def _short(name: str) -> str:

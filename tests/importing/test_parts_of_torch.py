@@ -142,6 +142,19 @@ def test_one_program_serves_all_sizes() -> None:
     assert not tadc.torch.left_operations()
 
 
+@pytest.mark.sweep
+def test_equal_modules_have_one_program() -> None:
+    """Three of them, which together read more than an operator takes."""
+    before = len(_made)
+
+    def block() -> Any:
+        return nn.Sequential(*[layer for _ in range(7) for layer in (nn.Linear(3, 3), nn.Tanh())])
+
+    counts = check(nn.Sequential(block(), block(), block()), (random(2, 3),))
+    assert counts == [before + 2] * 3
+    assert not tadc.torch.left_operations()
+
+
 def test_sizes_that_no_program_has_are_numbers() -> None:
     def f(x: Any) -> Any:
         return torch.sin(x.permute(1, 0).reshape(-1)).cumsum(0) * 2
