@@ -299,7 +299,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_669,
     "backend": 17_325,
-    "tadc": 42_697,
+    "tadc": 43_069,
     "tadc/apps": 14_226,
 }
 

@@ -161,7 +161,7 @@ def _joined(runs: Sequence[list[E]], read_by: Callable[[E], frozenset[Any]], mos
         more = read | (alone - made)
         if len(more) > most or not pieces:
             pieces.append([])
-            made, more = set(), alone
+            made, more = set[Any](), alone
         pieces[-1] += run
         read = more
         made.update(v for e in run for v in e.outputs)

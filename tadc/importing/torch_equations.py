@@ -52,7 +52,8 @@ class TorchOperation(Computation):
     @property
     def modules(self) -> Sequence[str]:
         """See Computation."""
-        return [path for path, _ in (self.nodes[0].meta.get("nn_module_stack") or {}).values()]
+        stack: dict[Any, tuple[str, Any]] = self.nodes[0].meta.get("nn_module_stack") or {}
+        return [path for path, _ in stack.values()]
 
     @property
     def is_view(self) -> bool:
