@@ -1,8 +1,9 @@
 """Looks at the built site in a browser, opened as files: `python .ci/browse_site.py`, after `make site`.
 
 On pages of each kind, on a desk and a phone, light and dark, it looks for: requests that leave the machine,
-errors on the console, pages wider than the screen, what axe-core finds, a search that finds nothing.
-`--pictures FOLDER` keeps pictures. Where there is no Chromium it says so and ends well.
+errors on the console, pages wider than the screen, what axe-core finds, a search that finds nothing, a
+playground that is not ready. Whatever it waits for has a limit. `--pictures FOLDER` keeps pictures. Where
+there is no Chromium it says so and ends well.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ from pathlib import Path
 from typing import Any
 
 HTML = Path(__file__).parent.parent / "build" / "site" / "html"
-PAGES = "index arrays gallery/index gallery/gauge_block api/jax errors/TAD0302".split()
+PAGES = "index arrays gallery/index gallery/gauge_block api/jax errors/TAD0302 playground".split()
+#: Milliseconds for each thing that is waited for.
+PATIENCE = 60_000
+OPTIONS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+#: axe-core on a page that is there; what it has not found in time is said.
+AXE = """(patience) => Promise.race([
+    axe.run({preload: false}).then((found) => found.violations),
+    new Promise((_, fail) => setTimeout(() => fail(new Error("axe-core has not ended in time")), patience)),
+])"""
 SCREENS = {
     "desk": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
     "desk, dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
@@ -40,12 +52,14 @@ def main() -> int:
 
     found: list[str] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=OPTIONS, timeout=PATIENCE)
         for screen, settings in SCREENS.items():
             context = browser.new_context(**settings)
+            context.set_default_timeout(PATIENCE)
             for line in looked_at(context, options.pictures, screen):
                 found.append(f"{screen}: {line}")
                 print(found[-1], flush=True)
+            context.close()
         browser.close()
     print(f"{len(PAGES)} pages on {len(SCREENS)} screens: {len(found)} problems")
     return bool(found)
@@ -60,18 +74,40 @@ def looked_at(context: Any, pictures: Path | None, screen: str) -> Iterator[str]
     page.on("pageerror", lambda error: heard.append(str(error)))
     axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
     for name in PAGES:
-        page.goto((HTML / f"{name}.html").as_uri())
+        page.goto((HTML / f"{name}.html").as_uri(), wait_until="domcontentloaded")
+        if name == "playground":
+            yield from tried(page, screen)
         if pictures:
             pictures.mkdir(parents=True, exist_ok=True)
             page.screenshot(path=pictures / f"{name.replace('/', '-')}, {screen}.png")
         if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
             yield f"{name}: wider than the screen"
         page.evaluate(axe)
-        for violation in page.evaluate("axe.run({preload: false}).then(found => found.violations)"):
+        for violation in page.evaluate(AXE, PATIENCE):
             places = ", ".join(str(node["target"][0]) for node in violation["nodes"][:3])
             yield f"{name}: {violation['id']}: {violation['help']}: {len(violation['nodes'])} times, {places}"
     yield from searched(page)
     yield from dict.fromkeys(heard)
+
+
+def tried(page: Any, screen: str) -> Iterator[str]:
+    """What is wrong with the playground, where the site has it; its times are printed."""
+    if not page.locator("#pg-text").count():
+        print(f"{screen}: this copy of the site has no playground")
+        return
+    try:
+        page.wait_for_function("globalThis.tadcPlayground?.edits.length")
+        page.locator("#pg-text").press("End")
+        for letter in "# edits":
+            edits = page.evaluate("tadcPlayground.edits.length")
+            page.keyboard.type(letter)
+            page.wait_for_function(f"tadcPlayground.edits.length > {edits}")
+    except Exception as error:
+        yield f"the playground does not answer: {str(error).splitlines()[0]}"
+        return
+    times = page.evaluate("tadcPlayground")
+    edit = sorted(times["edits"][1:])[len(times["edits"]) // 2 - 1]
+    print(f"{screen}: the playground is ready after {times['ready'] / 1000:.1f} s, an edit is {edit:.0f} ms")
 
 
 def is_remote(url: str) -> bool:
@@ -81,11 +117,11 @@ def is_remote(url: str) -> bool:
 
 def searched(page: Any) -> Iterator[str]:
     """What is wrong with the search."""
-    page.goto((HTML / "index.html").as_uri())
+    page.goto((HTML / "index.html").as_uri(), wait_until="domcontentloaded")
     page.keyboard.press("Control+k")
     page.keyboard.type("checkpoints")
     try:
-        page.get_by_text("States that a gradient reads").first.wait_for(timeout=5000)
+        page.get_by_text("States that a gradient reads").first.wait_for()
     except Exception as error:
         yield f"the search for `checkpoints` shows nothing: {str(error).splitlines()[0]}"
 

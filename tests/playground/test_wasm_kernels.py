@@ -21,6 +21,7 @@ from tadc.frontend.program import Program
 from tadc.passes.terms.numpy_types import numpy_type
 from tadc.playground.answers import ANSWERS, hoisted
 from tadc.playground.wasm_kernels import Placed, wasm_kernel
+from tests.fuzz.generate import generate
 from tests.pages import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node, which runs the kernels")
@@ -136,6 +137,12 @@ def test_examples() -> None:
         text = path.read_text(encoding="utf-8")
         functions[path.name] = tadc.function(text, sizes=json.loads(ANSWERS("check", text))["sizes"])
     compared(functions)
+
+
+@pytest.mark.sweep
+@pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
+def test_random_programs() -> None:
+    compared({f"seed {seed}": tadc.function(str(generate(seed, small=True))) for seed in range(15)})
 
 
 def test_functions_are_those_of_the_language() -> None:
