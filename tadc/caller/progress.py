@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from tadc.backend.compile_steps import listening, listens
@@ -70,23 +71,59 @@ class Progress:
         names = ", ".join(self._open)
         text = names if names.startswith(TUNING) else f"compiling: {names}"
         if self._status is None:
-            from rich.console import Console
-
-            self._status = Console(file=sys.stderr).status(text)
-            self._status.start()
-        else:
-            self._status.update(text)
+            self._status = _LineOfNotebook() if is_notebook() else _line_of_terminal(text)
+        self._status.update(text)
 
     def _hide(self) -> None:
         if self._status is not None:
             self._status.stop()
-            self._status = None
+            if not is_notebook():
+                self._status = None
+
+
+class _LineOfNotebook:
+    """A line below a cell that changes, and goes away, in notebooks without widgets too, which rich needs."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._text = ""
+
+    def update(self, text: str) -> None:
+        """Show another text."""
+        from html import escape
+
+        notebook: Any = import_module("IPython.display")
+
+        shown = {"text/plain": text, "text/html": f"<em>{escape(text)}</em>" if text else ""}
+        self._text = text
+        if self._handle is None:
+            self._handle = notebook.display(shown, raw=True, display_id=True)
+        else:
+            self._handle.update(shown, raw=True)
+
+    def stop(self) -> None:
+        """Show nothing, until the next update."""
+        if self._text:
+            self.update("")
+
+
+def _line_of_terminal(text: str) -> Any:
+    from rich.console import Console
+
+    status = Console(file=sys.stderr).status(text)
+    status.start()
+    return status
+
+
+def is_notebook() -> bool:
+    """Whether cells of a notebook are run."""
+    return "ipykernel" in sys.modules
 
 
 def is_watched() -> bool:
     """Whether a person looks at what is written to stderr: in a terminal, or in a notebook."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
-    return is_terminal or "ipykernel" in sys.modules
+    return is_terminal or is_notebook()
 
 
 @contextmanager

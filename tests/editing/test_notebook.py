@@ -1,12 +1,15 @@
 """Notebooks: cells that are programs, and how functions are shown."""
 
 import re
+import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tadc
+import tadc.caller.progress
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +55,21 @@ def test_compiled_functions_and_blocks_are_shown() -> None:
     assert "<td>gives</td><td>f: f64[3]</td>" in shown
     block = tadc.function("x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (w[k] * x[i + k])").block(i=8)
     assert block._repr_html_().count("<details>") == len(block.functions)
+
+
+def test_a_line_below_the_cell_shows_the_stage(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """As messages of a kernel: a display, its updates, and nothing at the end."""
+    sent: list[tuple[str, bool]] = []
+
+    def publish(data: Any, metadata: Any = None, *, update: bool = False, **_: Any) -> None:
+        sent.append((data["text/plain"], update))
+
+    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+    monkeypatch.setattr(tadc.caller.progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(shell.display_pub, "publish", publish)
+    tadc.function("x: f64[8]; f[i] = exp(x[i]) + 0.1875")([0.0] * 8)
+    assert sent[0][0].startswith("compiling: ")
+    assert [update for _, update in sent] == [False] + [True] * (len(sent) - 1)
+    assert sent[-1][0] == ""
