@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tadc.api.index_relations import relation
     from tadc.api.jacobians import Compressed, Jacobian
     from tadc.api.lowered import Lowered
+    from tadc.api.profiling import Profile, profile
     from tadc.api.reports import certificate, statistics
     from tadc.api.tuning import tune
     from tadc.api.tuning_report import Tuned
@@ -147,6 +148,7 @@ _HOMES = {
     "tadc.api.flat_vectors": ("Flat", "flat"),
     "tadc.api.jacobians": ("Compressed", "Jacobian"),
     "tadc.api.lowered": ("Lowered",),
+    "tadc.api.profiling": ("Profile", "profile"),
     "tadc.api.tuning": ("tune",),
     "tadc.api.tuning_report": ("Tuned",),
     "tadc.api.index_relations": ("relation",),
@@ -190,6 +192,7 @@ __all__ = [
     "NoGpu",
     "Pass",
     "Plan",
+    "Profile",
     "Relation",
     "Result",
     "Size",
@@ -238,6 +241,7 @@ __all__ = [
     "min",
     "norm",
     "prod",
+    "profile",
     "program",
     "propagate",
     "rearrange",

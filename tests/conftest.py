@@ -78,7 +78,8 @@ _left = 0
 def _resident() -> int:
     """The bytes of memory that this process has, 0 where the system does not say."""
     statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
+    is_told = statm.exists() and hasattr(os, "sysconf")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if is_told else 0
 
 
 @pytest.fixture(scope="session")

@@ -48,19 +48,24 @@ def count_program(program: Program, together: ComputedTogether | None = None, li
 
     The limit is one on all counts together, in what `effort` counts.
     """
+    return sum(count_maps(program, together, limit).values(), NOTHING)
+
+
+def count_maps(
+    program: Program, together: ComputedTogether | None = None, limit: int = COUNTED
+) -> dict[tuple[str, ...], Work]:
+    """The work of each map, by the tensors that it computes, as `count_program`."""
     found = together or ComputedTogether()
     if arrays := program.index_arrays():
         program, found = _evened(program, found, EvenLookups(program.terms, arrays))
     counting = Counting(limit, Regions(program.terms, found.sums))
     by_name = {d.name: d for d in program.definitions}
     fused = {name for names, _ in found.maps for name in names}
-    total = NOTHING
-    for names, values in found.maps:
-        total += counting.elements([by_name[name] for name in names], values)
-    for definition in program.definitions:
-        if definition.name not in fused:
-            total += counting.elements([definition])
-    return total
+    made = {
+        names: counting.elements([by_name[name] for name in names], values) for names, values in found.maps
+    }
+    alone = [d for d in program.definitions if d.name not in fused]
+    return made | {(d.name,): counting.elements([d]) for d in alone}
 
 
 def _evened(

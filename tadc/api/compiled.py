@@ -14,6 +14,7 @@ from tadc.caller.boundary import leaving
 
 if TYPE_CHECKING:
     from tadc.backend.base import Kernel
+    from tadc.compiler.compile_options import Options
 
     Again = Callable[[Sequence[Any], Mapping[str, Any], Any], list[Any] | None]
 
@@ -31,6 +32,8 @@ class Compiled:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
+        #: The function that it was compiled of, and how.
+        self.of: tuple[Any, Options] | None = None
         #: What does a call like one before without another look at all that it is given.
         self._again: Again | None = getattr(kernel, "again", None)
         self._anew: Callable[..., list[Any]] = getattr(kernel, "anew", kernel)
@@ -63,17 +66,23 @@ class Compiled:
         __tracebackhide__ = True
         try:
             if WATCHERS:
-                return watched(WatchedCall(self, args, kwargs, out), partial(self._called, args, kwargs, out))
-            return self._called(args, kwargs, out)
+                return watched(WatchedCall(self, args, kwargs, out), partial(self.called, args, kwargs, out))
+            if self._again is not None:
+                found = self.again(args, kwargs, out)
+                if found is not None:
+                    return found
+            return self._anew_anywhere(args, kwargs, out)
         except Exception as error:
             leaving(error)
             raise
 
-    def _called(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
-        if self._again is not None:
-            found = self.again(args, kwargs, out)
-            if found is not None:
-                return found
+    def called(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate, as a call that nobody watches."""
+        found = self.again(args, kwargs, out)
+        return self._anew_anywhere(args, kwargs, out) if found is None else found
+
+    def _anew_anywhere(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate where the arrays are, whatever the call before was."""
         is_on_host = are_foreign(args, kwargs, out) and not on_gpu(args, kwargs)
         return (self.run_on_host if is_on_host else self.run)(args, kwargs, out)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -39,6 +40,24 @@ def compile_program(
     image = options.backend.image(unit_of(program, options), options.settings)
     keep_kernel(recipe, options, image)
     return _loaded(image, options, program)
+
+
+def compile_timed(
+    program: Program, options: Options
+) -> tuple[Compiled, tuple[str, ...], ctypes.Array[ctypes.c_int64]]:
+    """A kernel of a CPU that measures its maps: the nests that it calls, and their nanoseconds until now.
+
+    It has to stay as long as these are read. Raises CompileError as `compile_program`.
+    """
+    from tadc.backend.timed_maps import calls_of_entry, timed_calls
+
+    options = replace(options, target=options.backend.runnable(options.target))
+    unit = unit_of(program, options)
+    symbol = unit.interface.symbol
+    names = tuple(call[1] for call in calls_of_entry(unit.llvm_ir, symbol))
+    text, totals = timed_calls(unit.llvm_ir, symbol)
+    image = options.backend.image(replace(unit, llvm_ir=text), options.settings)
+    return _loaded(image, options, program), names, totals
 
 
 def unit_of(program: Program, options: Options) -> Unit:

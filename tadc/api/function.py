@@ -516,6 +516,7 @@ class Function:
             by = ", by a tuned schedule" if tuned is not options else ""
             log(logging.INFO, "kernel of %s for %s: %s%s", typed_text(self), tuned.target, how, by)
         adapt_to_calls(found.kernel, self, options)
+        found.of = self, tuned
         return found
 
     def _compiled_anew(self, options: Options, tuned: Options) -> Compiled:

@@ -18,7 +18,7 @@ from tadc.caller.boundary import public
 WITHOUT = {
     *("Bundle", "DeviceArray", "load_bundle"),
     *("BackendError", "Pass", "dual", "register_pass"),
-    *("Budget", "Certificates", "Statistics", "Structure", "Tuned"),
+    *("Budget", "Certificates", "Profile", "Statistics", "Structure", "Tuned"),
 }
 
 EXAMPLES = [("tadc", tadc), *((f"dual.{name}", getattr(tadc.dual, name)) for name in tadc.dual.__all__)]
