@@ -3,7 +3,6 @@
 import ast
 import re
 import tomllib
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from rich.progress import Progress
 
 import tadc.cli
-from examples import cloth, deblur, deblur_in_numpy
+from examples import deblur, deblur_in_numpy
 from tadc.frontend.packages import DISTRIBUTION, VERSION
 from tests.imports import circles, import_graph, module_name
 
@@ -266,20 +265,6 @@ def test_a_class_is_named_once() -> None:
                 places.setdefault(name, []).append(str(module))
     several = {name: found for name, found in places.items() if len(found) > 1}
     assert several == {}
-
-
-def test_a_cloth_comes_to_rest() -> None:
-    net = cloth.make_cloth(nodes=9)
-    steps = list(cloth.relax(net))
-    assert len(steps) < 40
-    assert steps[-1].force < 1e-9
-    assert all(after.energy < before.energy + 1e-12 for before, after in pairwise(steps))
-    moved = steps[-1].points - net.start
-    assert (moved[net.held] == 0).all()
-    # The weight is borne by the springs at the nodes that are held.
-    stretched = np.linalg.norm(steps[-1].points[net.i] - steps[-1].points[net.j], axis=1) - net.rest
-    at_held = net.held[net.i] | net.held[net.j]
-    assert stretched[at_held].mean() > stretched[~at_held].mean()
 
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
