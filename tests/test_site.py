@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from docs.site import playground_files
 from docs.site.api_reference import api_table, section
 from docs.site.check_html import problems
-from docs.site.staging import error_pages, linked, pages_of_navigation
+from docs.site.staging import error_pages, linked, pages_of_navigation, with_playground
 from tadc.frontend.codes import CODES
 from tests.pages import ROOT
 
@@ -77,3 +78,14 @@ def test_what_is_wrong_with_pages_is_found(tmp_path: Path) -> None:
         "b.html: https://example.org/x.js is loaded from a network",
         "b.html: there is no c.html",
     ]
+
+
+def test_a_site_without_npm_says_that_it_has_no_playground(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(playground_files, "ROOT", tmp_path)
+    shown = with_playground(tmp_path / "playground")
+    assert "built without the playground: there is no npm in PATH" in shown
+    assert "page.js" not in shown
+    assert "the site has no playground" in capsys.readouterr().out

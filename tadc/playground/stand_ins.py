@@ -14,6 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from tadc.frontend import limits
 from tadc.frontend.forks import MLIR_LOCK
 
 #: What stands above the passes on terms, or belongs to another package.
@@ -24,6 +25,8 @@ LEFT_OUT = (
 )
 
 
+#: How deep a definition may be: the stack of a browser ends at about 500.
+MOST_DEPTH = 200
 #: What passes on terms and the writer of the dialect share, which is plain Python.
 KEPT = ("tadc.dialect", "tadc.dialect.evaluation_order")
 
@@ -85,6 +88,10 @@ class StandInFinder(MetaPathFinder, Loader):
 
 
 def install() -> None:
-    """Have stand-ins for what is left out, whether or not it is installed."""
+    """Have stand-ins for what is left out, whether or not it is installed, and limits that fit a browser.
+
+    To be called before anything else of tadc is imported.
+    """
+    limits.MAX_DEPTH = MOST_DEPTH
     if not any(isinstance(finder, StandInFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, StandInFinder())

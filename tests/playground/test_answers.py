@@ -87,6 +87,13 @@ def test_errors_come_with_places_and_edits(folder: Path) -> None:
     assert [wrong[start:end] for start, end, _ in check["words"][:4]] == ["x", ":", "f64", "["]
 
 
+def test_what_is_too_deep_for_a_browser_is_an_error(folder: Path) -> None:
+    chains = [f"x: f64\ny = {'+'.join(['x'] * count)}" for count in (150, 3000)]
+    fits, deep = asked(folder, *(("check", text, {}) for text in chains))
+    assert fits["errors"] == []
+    assert [error["code"] for error in deep["errors"]] == ["TAD0107"]
+
+
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [

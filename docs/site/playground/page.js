@@ -133,6 +133,7 @@
   const blobURL = (...texts) => URL.createObjectURL(new Blob(texts, { type: "text/javascript" }));
   function startCompiler() {
     ready = false;
+    say(status, "Python starts …");
     compiler = new Worker(blobURL(...["worker.js", "pyodide.js", "pyodide.asm.js"].map((name) => `${files[name]}\n`)));
     compiler.onmessage = ({ data }) => heard(data);
     compiler.onerror = (event) => say(status, `The compiler stopped: ${event.message}`);
@@ -146,6 +147,7 @@
       say(status, `ready after ${(measured.ready / 1000).toFixed(1)} s`);
       return ask();
     }
+    if (data.lost) return again("This program is too deep for the browser's stack: the compiler starts again.");
     if (data.id !== id) return;
     clearTimeout(waiting);
     waiting = setTimeout(stuck, PATIENCE);
@@ -159,16 +161,24 @@
     }
     if (data.question === "kernel") { made(found); clearTimeout(waiting); }
   }
-  function stuck() {
+  const stuck = () => again("This takes longer than 10 s: the compiler starts again.");
+  let refused = null; // what the compiler has not come through: it is not asked again
+  function again(reason) {
+    clearTimeout(waiting);
     compiler.terminate();
-    say(status, "This takes longer than 10 s: the compiler starts again.");
-    startCompiler();
+    refused = asking;
     answered = {};
+    panel.replaceChildren();
+    errors.replaceChildren(element("li", { class: "pg-error" }, reason));
+    startCompiler();
   }
 
   let asked = 0;
+  let asking = "";
   function ask() {
-    if (!ready) return;
+    const now = JSON.stringify([editor.value, sizes, view]);
+    if (!ready || now === refused) return;
+    asking = now;
     id += 1;
     asked = performance.now();
     const questions = ["check", view, "kernel"].filter((q, n, all) => all.indexOf(q) === n && !answered[q]);

@@ -42,8 +42,10 @@ async function work() {
     let found;
     try {
       found = answer(question, text, JSON.stringify(sizes));
+      if (typeof found !== "string") throw new RangeError("Python has ended");
     } catch (error) {
-      // A bug, or a program too deep for the browser's stack: it is shown, and others are answered.
+      if (error instanceof RangeError) return self.postMessage({ id, lost: true }); // the stack of the browser is full
+      // A bug: it is shown, and others are answered.
       const last = String(error.message ?? error).trim().split("\n").pop();
       found = JSON.stringify({ errors: [{ severity: "error", code: null, secondary: [], rendered: `no answer: ${last}` }] });
     }
