@@ -126,6 +126,14 @@ def test_rows_of_the_other_factor() -> None:
     np.testing.assert_array_equal(band(BAND, BAND), tadc.function(TIMES)(BAND, BAND))
 
 
+@pytest.mark.sweep
+def test_operations_of_products_without_arrays() -> None:
+    """Counting takes too long: they are a bound, and said to be one."""
+    sizes = {"N": 200, "E": 1000, "M": 200, "F": 900, "L": 200}
+    (stage,) = tadc.function(TIMES).block(i=50).traffic(**sizes).stages
+    assert (stage.counted, stage.operations > 9000) == ("at most", True)
+
+
 @pytest.mark.parametrize(("text", "by"), [(TIMES, "A"), (TIMES, "B"), (OUTER, "A")])
 def test_gradients_of_products(text: str, by: str) -> None:
     """Of the cotangent too a block has what it reads."""

@@ -155,7 +155,7 @@ def _stage(stage: StagePlan) -> StageTraffic:
         written,
         max(_numbers(t) + sum(bytes_of(box, types[n]) for n, box in _boxes(t)) for t in tasks),
         sum(each) if each else work.weighted,
-        "estimated" if is_even else "exact" if each or work.exact else "at most",
+        "exact" if each else "at most" if not work.exact else "estimated" if is_even else "exact",
         each,
     )
 
