@@ -24,6 +24,10 @@ from tadc.frontend.extents import shape_at
 from tadc.jax.derived import telling
 from tadc.jax.division import DividedCall, DividedStage
 from tadc.jax.exchange import Exchange
+from tadc.jax.kernel_calls import call_told
+
+MOST_NUMBER = (1 << 31) - 1
+"""The most that blocks are told at run time."""
 
 Axes = Mapping[str, tuple[str, ...]]
 """The axes of a mesh along which an axis of blocks is divided."""
@@ -56,8 +60,12 @@ class _StageCall:
         self.join = _Join(self, fixed_order)
         function = telling(stage.function)
         blocks = [_Block(self, function, at) for at in stage.tasks]
-        self.kinds = list(dict.fromkeys(blocks))
-        self.table = np.array([self.kinds.index(block) for block in blocks], np.int32)
+        kinds = dict.fromkeys(blocks)
+        self.kinds = [_Kind([block for block in blocks if block == kind]) for kind in kinds]
+        places = {kind: n for n, kind in enumerate(kinds)}
+        self.table = np.array([places[block] for block in blocks], np.int32)
+        # Larger ones are known where the program is made.
+        self.numbers = np.minimum([block.numbers for block in blocks], MOST_NUMBER).astype(np.int32)
 
     def __call__(self, have: Mapping[str, Any]) -> dict[str, Any]:
         """The device's part of each result of the stage."""
@@ -77,14 +85,15 @@ class _StageCall:
     def block(self, arrays: Mapping[str, Any], step: Any = 0) -> dict[str, Any]:
         """The results of the block that a device computes at a step of a ring."""
         given = [arrays[name] for name in self.inputs]
-        found = self.kinds[0](*given) if len(self.kinds) == 1 else self._switch(given, step)
+        if len(self.kinds) == 1 and self.kinds[0].is_still:
+            found = self.kinds[0]((), *given)
+        else:
+            at: Any = 0
+            for axis in self.stage.axes:
+                at = at * self.stage.call.pieces[axis] + self.place(axis, step)
+            kind, numbers = jnp.asarray(self.table)[at], jnp.asarray(self.numbers)[at]
+            found = lax.switch(kind, self.kinds, numbers, *given)
         return dict(zip(self.outputs, found, strict=True))
-
-    def _switch(self, given: Sequence[Any], step: Any) -> Any:
-        at: Any = 0
-        for axis in self.stage.axes:
-            at = at * self.stage.call.pieces[axis] + self.place(axis, step)
-        return lax.switch(jnp.asarray(self.table)[at], self.kinds, *given)
 
     def place(self, axis: str, step: Any) -> Any:
         """Where along an axis the block stands that a device computes at a step."""
@@ -209,33 +218,37 @@ def _entry(table: Sequence[int], place: Any) -> Any:
 
 
 class _Block:
-    """A block of a stage, as a function of what a device has.
+    """A block of a stage: which box of each array that a device has, and the sizes that the function is told.
 
-    Blocks of one function with the same numbers are equal: JAX traces them once.
+    Blocks are equal if one function computes them that gets `numbers` at run time: where boxes begin, and
+    what the last input of a function tells that has one more than the stage.
     """
 
     def __init__(self, call: _StageCall, function: Function, at: tuple[int, ...]) -> None:
         self.function, stage = function, call.stage
         task = stage.tasks[at]
-        boxes: list[tuple[tuple[int, int], ...]] = []
+        starts: list[int] = []
         for name in task.reads:
-            box: list[tuple[int, int]] = []
             for d, places in enumerate(task.reads[name]):
                 exchange = call.exchanges.get((name, d))
                 first = exchange.starts[at[stage.axes.index(stage.axis(name, d))]] if exchange else 0
                 # Where nothing is read, or by a device behind the last block, it may lie anywhere.
-                box.append((places.start - first if places else 0, len(places)))
-            boxes.append(tuple(box))
-        self.boxes = tuple(boxes)
-        #: What the last input of a function tells that has one more than the stage.
+                starts.append(places.start - first if places else 0)
+        self.sizes = tuple(tuple(map(len, box)) for box in task.reads.values())
         self.told: tuple[int, ...] = ()
-        if len(function.inputs) > len(boxes):
-            self.told = shape_at(function.program.arguments[-1].shape, task.sizes)
+        if len(function.inputs) > len(self.sizes):
+            self.told = shape_at(function.program.arguments[-1].shape, task.sizes)[1:]
+        self.numbers = *starts, *self.told
         self.shapes = tuple(stage.block_shape(name) for name in function.outputs)
         #: What a device gives that has no part.
         parts = (stage.plan.part(name) if stage.is_idle(name, at) else None for name in function.outputs)
         self.fills = tuple(part and _NEUTRAL[part.kind] for part in parts)
-        self._key = id(function), self.boxes, self.told, self.shapes, self.fills
+        given = (*self.sizes, (0, *self.told)) if self.told else self.sizes
+        known = function.jax.derived.shapes
+        # The kernel of such sizes is one of its own, and numbers are 32 bits long.
+        is_alone = known.in_question(given) is not None or max(self.numbers, default=0) > MOST_NUMBER
+        self._key = id(function), self.sizes, known.results(given), self.shapes, self.fills
+        self._key += (self.numbers,) if is_alone else ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Block) and self._key == other._key
@@ -243,25 +256,54 @@ class _Block:
     def __hash__(self) -> int:
         return hash(self._key)
 
-    def __call__(self, *arrays: Any) -> list[Any]:
+
+class _Kind:
+    """Equal blocks, as a function of their numbers and of what a device has. JAX traces equal ones once."""
+
+    def __init__(self, blocks: Sequence[_Block]) -> None:
+        self.block = blocks[0]
+        columns = zip(*(block.numbers for block in blocks), strict=True)
+        #: The numbers that all blocks share, None for others.
+        self.shared = tuple(column[0] if len({*column}) == 1 else None for column in columns)
+        self.is_still = None not in self.shared
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Kind) and (self.block, self.shared) == (other.block, other.shared)
+
+    def __hash__(self) -> int:
+        return hash((self.block, self.shared))
+
+    def __call__(self, numbers: Any, *arrays: Any) -> list[Any]:
         """The device's part of each result."""
-        cut = [_cut(array, box) for array, box in zip(arrays, self.boxes, strict=True)]
-        if self.told:
-            cut.append(jnp.zeros(self.told, self.function.jax.derived.shapes.outputs[0].dtype))
-        found = self.function.jax(*cut)
-        several = found if len(self.function.outputs) > 1 else (found,)
+        block, function = self.block, self.block.function
+        known: list[Any] = [numbers[n] if value is None else value for n, value in enumerate(self.shared)]
+        cut: list[Any] = []
+        for array, sizes in zip(arrays, block.sizes, strict=True):
+            cut.append(_cut(array, known[: len(sizes)], sizes))
+            known = known[len(sizes) :]
+        derived = function.jax.derived
+        if None in self.shared[len(self.shared) - len(known) :]:
+            extents = jnp.stack([jnp.asarray(number, jnp.int32) for number in known])
+            several = call_told(derived, cut, extents, block.told)
+        else:
+            if known:
+                cut.append(jnp.zeros((0, *known), derived.shapes.outputs[0].dtype))
+            found = function.jax(*cut)
+            several = found if len(function.outputs) > 1 else (found,)
         return [
             jnp.full(shape, fill, array.dtype) if fill is not None else _padded(array, shape)
-            for array, shape, fill in zip(several, self.shapes, self.fills, strict=True)
+            for array, shape, fill in zip(several, block.shapes, block.fills, strict=True)
         ]
 
 
-def _cut(array: Any, box: Sequence[tuple[int, int]]) -> Any:
-    starts, sizes = [start for start, _ in box], [size for _, size in box]
-    ends = [start + size for start, size in box]
-    if min(starts, default=0) < 0 or any(end > n for end, n in zip(ends, array.shape, strict=True)):
+def _cut(array: Any, starts: Sequence[Any], sizes: tuple[int, ...]) -> Any:
+    if any(size > extent for size, extent in zip(sizes, array.shape, strict=True)):
         return jnp.zeros(sizes, array.dtype)
-    return lax.slice(array, starts, ends) if tuple(sizes) != array.shape else array
+    if sizes == array.shape:
+        return array
+    if all(isinstance(start, int) for start in starts):
+        return lax.dynamic_slice(array, starts, sizes)
+    return lax.dynamic_slice(array, [jnp.asarray(start, jnp.int32) for start in starts], sizes)
 
 
 def _padded(array: Any, shape: tuple[int, ...]) -> Any:

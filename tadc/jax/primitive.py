@@ -1,8 +1,9 @@
 """The operation of JAX that calls a kernel, and its rules.
 
-All that is not JAX's documented interface is here: `jax.extend.core.Primitive`, and what is used of
-`jax.interpreters` (`ad`, `batching`, `mlir`, `xla`), public modules without a promise of stability, the same
-from JAX 0.5.0 to 0.10.2; and where JAX has it, its set of operations that are told of devices.
+All that is not JAX's documented interface is here and in `kernel_calls`: `jax.extend.core.Primitive`, and
+what is used of `jax.interpreters` (`ad`, `batching`, `mlir`, `xla`), public modules without a promise of
+stability, the same from JAX 0.5.0 to 0.10.2; and where JAX has it, its set of operations that are told of
+devices.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -17,18 +18,15 @@ from importlib import import_module
 from typing import Any
 
 import jax
-from jax import ffi, lax
-from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
-from jax.sharding import NamedSharding, PartitionSpec
 
 from tadc.caller.boundary import usage
 from tadc.frontend.diagnostics import UsageError
 from tadc.jax.derived import Derived, DerivedPart
 from tadc.jax.gather_warnings import warn_of_undivided
+from tadc.jax.kernel_calls import lowered, typed, varying_alike
 from tadc.jax.traced_shapes import is_known
-from tadc.jax.xla_kernels import KERNELS, TARGET
 
 call_p = Primitive("tadc")
 """Calls the kernel of `derived` with arrays of its types."""
@@ -38,32 +36,7 @@ call_p.def_impl(lambda *arrays, derived: xla.apply_primitive(call_p, *arrays, de
 
 def call(derived: Derived, arrays: Sequence[Any]) -> list[Any]:
     """The results for arrays of the right types. Raises ArgumentError for shapes that are wrong."""
-    return call_p.bind(*_varying_alike(arrays), derived=derived)
-
-
-def _varying_alike(arrays: Sequence[Any]) -> Sequence[Any]:
-    """Arrays that vary by the same axes in `shard_map`: the transpose adds what those gave that did not."""
-    found = [_varying(jax.typeof(array)) for array in arrays] if hasattr(jax, "typeof") else []
-    every = frozenset[str]().union(*found)
-    return (
-        [
-            _cast(array, tuple(sorted(every - by))) if by != every else array
-            for array, by in zip(arrays, found, strict=True)
-        ]
-        if every
-        else arrays
-    )
-
-
-def _varying(aval: Any) -> frozenset[str]:
-    """The axes of a mesh by which JAX knows a value to vary; the name depends on the version."""
-    return getattr(aval, "vma", None) or getattr(getattr(aval, "mat", None), "varying", None) or frozenset()
-
-
-def _cast(array: Any, axes: tuple[str, ...]) -> Any:
-    """The array as one that varies by axes; the name depends on the version."""
-    newer: Any = lax
-    return newer.pcast(array, axes, to="varying") if hasattr(lax, "pcast") else newer.pvary(array, axes)
+    return call_p.bind(*varying_alike(arrays), derived=derived)
 
 
 def _call_part(part: DerivedPart, values: Sequence[Any]) -> list[Any]:
@@ -72,16 +45,7 @@ def _call_part(part: DerivedPart, values: Sequence[Any]) -> list[Any]:
 
 @call_p.def_abstract_eval
 def _results(*avals: Any, derived: Derived) -> list[Any]:
-    shapes = derived.shapes
-    found = shapes.results(tuple(tuple(aval.shape) for aval in avals))
-    made = zip(found, (p.dtype for p in shapes.outputs), strict=True)
-    if not any(map(_varying, avals)):
-        return [ShapedArray(shape, dtype) for shape, dtype in made]
-    mesh = avals[0].sharding.mesh
-    return [
-        avals[0].update(shape=s, dtype=d, sharding=NamedSharding(mesh, PartitionSpec(*(None for _ in s))))
-        for s, d in made
-    ]
+    return typed(avals, derived, tuple(tuple(aval.shape) for aval in avals))
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, derived: Derived) -> tuple[Any, Any]:
@@ -149,15 +113,7 @@ def _lower(context: Any, *operands: Any, derived: Derived) -> Any:
             warn_of_undivided(derived.function.program, context.module_context.axis_context.num_devices, why)
     sizes = derived.shapes.in_question(shapes)
     function = derived.function if sizes is None else derived.function.at(sizes)
-    key, text = KERNELS.ready(function)
-    key_attribute = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), key)
-    program = mlir.ir.StringAttr.get(text)
-    lower = ffi.ffi_lowering(
-        TARGET,
-        backend_config={"kernel": key_attribute, "program": program},
-        has_side_effect=_is_left_out(derived, context.avals_out),
-    )
-    return lower(context, *operands)
+    return lowered(context, operands, derived, function, {})
 
 
 def _is_divided(module: Any) -> bool:
@@ -177,12 +133,6 @@ def _undivided(module: Any) -> str:
     if not getattr(jax.config, "jax_use_shardy_partitioner", False):
         return f"JAX {jax.__version__} does not divide by Shardy, as 0.7 and newer do"
     return ""
-
-
-def _is_left_out(derived: Derived, results: Sequence[Any]) -> bool:
-    """Whether XLA would not make a call, for it has no elements to compute: nobody would test its indices."""
-    has_indices = any(p.below is not None for p in derived.shapes.inputs)
-    return has_indices and all(0 in aval.shape for aval in results)
 
 
 def _refuse(context: Any, *operands: Any, derived: Derived) -> Any:

@@ -5,10 +5,12 @@
 ; structure is below that. Major version 0 of the interface adds fields at the ends of structures, and changes
 ; no offset that is used here (minor versions 0 to 3 were looked at).
 ;
-; A call carries the number of its kernel and its program. `@tadc.xla` looks the number up in a table; where it
-; is not there, as in a process that has read an exported program, a callback compiles the program. Of each
-; kernel there is a table of `native/door_table.py`, which functions of `native/door.ll` read. `@tadc.install`
-; tells of the kernels, of the callback, and of the version that a question for it is answered with.
+; A call carries the number of its kernel and its program; where it says so, the last argument is a vector of
+; 32-bit numbers, which are the extents of the kernel's last one behind a first of 0. `@tadc.xla` looks the
+; number up in a table; where it is not there, as in a process that has read an exported program, a callback
+; compiles the program. Of each kernel there is a table of `native/door_table.py`, which functions of
+; `native/door.ll` read. `@tadc.install` tells of the kernels, of the callback, and of the version that a
+; question for it is answered with.
 ;
 ; Codes of XLA_FFI_Error: 3 for an invalid argument, 8 for exhausted resources, 13 for errors of our own.
 
@@ -77,9 +79,11 @@ attributes:
   %count.at = getelementptr i8, ptr %frame, i64 136
   %count = load i64, ptr %count.at
   %has.two = icmp eq i64 %count, 2
-  br i1 %has.two, label %kinds, label %nameless
+  %is.told = icmp eq i64 %count, 3
+  %has.all = or i1 %has.two, %is.told
+  br i1 %has.all, label %kinds, label %nameless
 kinds:
-  ; In the order of their names: the number `kernel` and the text `program`.
+  ; In the order of their names: the number `kernel`, the text `program` and, if it is there, `told`.
   %kinds.at = getelementptr i8, ptr %frame, i64 144
   %kinds.of = load ptr, ptr %kinds.at
   %both = load i64, ptr %kinds.of, align 4
@@ -117,7 +121,7 @@ other:
   %after = add i64 %place, 1
   br label %probe
 found:
-  %done = tail call ptr @"tadc.xla.run"(ptr %frame, ptr %door)
+  %done = tail call ptr @"tadc.xla.run"(ptr %frame, ptr %door, i1 %is.told)
   ret ptr %done
 missing:
   %second = getelementptr ptr, ptr %values, i64 1
@@ -133,12 +137,12 @@ failed:
   %e2 = call ptr @fail(ptr %frame, i32 13, ptr %message)
   ret ptr %e2
 compiled:
-  %now = tail call ptr @"tadc.xla.run"(ptr %frame, ptr %made)
+  %now = tail call ptr @"tadc.xla.run"(ptr %frame, ptr %made, i1 %is.told)
   ret ptr %now
 }
 
 ; Take a frame apart and call a kernel: null, or an error of XLA.
-define ptr @"tadc.xla.run"(ptr %frame, ptr %table) {
+define ptr @"tadc.xla.run"(ptr %frame, ptr %table, i1 %is.told) {
 begin:
   %inputs = load i64, ptr %table
   %outputs.at = getelementptr %Table, ptr %table, i64 0, i32 1
@@ -153,14 +157,14 @@ begin:
   %shapes = alloca i64, i64 %result.extents
   %about = getelementptr %Table, ptr %table, i64 0, i32 8, i64 0
   %arguments = getelementptr i8, ptr %frame, i64 56
-  %wrong.argument = call i64 @read(ptr %arguments, i64 %inputs, ptr %about, ptr %data, ptr %dims)
+  %wrong.argument = call i64 @read(ptr %arguments, i64 %inputs, ptr %about, ptr %data, ptr %dims, i1 %is.told)
   %are.read = icmp eq i64 %wrong.argument, 0
   br i1 %are.read, label %results, label %failed
 results:
   %returned = getelementptr i8, ptr %frame, i64 96
   %result.about = getelementptr { i64, i64, i64 }, ptr %about, i64 %inputs
   %result.data = getelementptr ptr, ptr %data, i64 %inputs
-  %wrong.result = call i64 @read(ptr %returned, i64 %outputs, ptr %result.about, ptr %result.data, ptr %shapes)
+  %wrong.result = call i64 @read(ptr %returned, i64 %outputs, ptr %result.about, ptr %result.data, ptr %shapes, i1 false)
   %are.there = icmp eq i64 %wrong.result, 0
   br i1 %are.there, label %compute, label %failed
 compute:
@@ -187,8 +191,8 @@ failed:
 }
 
 ; The addresses and the extents of so many buffers, or the number of what is wrong. %list has their number
-; and, 16 bytes behind, where they are.
-define internal i64 @read(ptr %list, i64 %count, ptr %about, ptr %data, ptr %dims) {
+; and, 16 bytes behind, where they are. If %is.told, the elements of the last one are extents.
+define internal i64 @read(ptr %list, i64 %count, ptr %about, ptr %data, ptr %dims, i1 %is.told) {
 begin:
   %given = load i64, ptr %list
   %as.many = icmp eq i64 %given, %count
@@ -198,8 +202,8 @@ there:
   %buffers = load ptr, ptr %buffers.at
   br label %head
 head:
-  %n = phi i64 [ 0, %there ], [ %n.next, %placed ]
-  %dims.at = phi ptr [ %dims, %there ], [ %dims.next, %placed ]
+  %n = phi i64 [ 0, %there ], [ %n.next, %after ]
+  %dims.at = phi ptr [ %dims, %there ], [ %dims.next, %after ]
   %left = icmp slt i64 %n, %count
   br i1 %left, label %look, label %done
 look:
@@ -214,20 +218,57 @@ typed:
   %its.type = zext i32 %its.type.half to i64
   %its.rank.at = getelementptr i8, ptr %buffer, i64 32
   %its.rank = load i64, ptr %its.rank.at
+  %elements.at = getelementptr i8, ptr %buffer, i64 24
+  %elements = load ptr, ptr %elements.at
+  %place = getelementptr ptr, ptr %data, i64 %n
+  %extents.at = getelementptr i8, ptr %buffer, i64 40
+  %extents = load ptr, ptr %extents.at
+  %n.next = add i64 %n, 1
+  %is.last = icmp eq i64 %n.next, %count
+  %is.numbers = and i1 %is.last, %is.told
+  br i1 %is.numbers, label %numbers, label %plain
+plain:
   %mistake = call i64 @mistake(ptr %about, i64 %n, i64 %its.type, i64 %its.rank)
   %is.right = icmp eq i64 %mistake, 0
   br i1 %is.right, label %placed, label %wrong
 wrong:
   ret i64 %mistake
 placed:
-  %elements.at = getelementptr i8, ptr %buffer, i64 24
-  %elements = load ptr, ptr %elements.at
-  %place = getelementptr ptr, ptr %data, i64 %n
   store ptr %elements, ptr %place
-  %extents.at = getelementptr i8, ptr %buffer, i64 40
-  %extents = load ptr, ptr %extents.at
-  %dims.next = call ptr @put.extents(ptr %dims.at, ptr %extents, i64 %its.rank)
-  %n.next = add i64 %n, 1
+  %dims.behind = call ptr @put.extents(ptr %dims.at, ptr %extents, i64 %its.rank)
+  br label %after
+numbers:
+  ; A vector (rank 1) of type 4, which is s32, has one number less than the kernel's argument has dimensions.
+  %is.vector = icmp eq i64 %its.rank, 1
+  %is.s32 = icmp eq i64 %its.type, 4
+  %is.fit = and i1 %is.vector, %is.s32
+  br i1 %is.fit, label %counted, label %other
+counted:
+  %many = load i64, ptr %extents
+  %rank = add i64 %many, 1
+  %about.at = getelementptr { i64, i64, i64 }, ptr %about, i64 %n, i32 1
+  %wanted = load i64, ptr %about.at
+  %as.wanted = icmp eq i64 %rank, %wanted
+  br i1 %as.wanted, label %extend, label %other
+extend:
+  store ptr null, ptr %place
+  store i64 0, ptr %dims.at
+  %dims.told = getelementptr i64, ptr %dims.at, i64 %rank
+  br label %number
+number:
+  %m = phi i64 [ 0, %extend ], [ %m.next, %put ]
+  %is.more = icmp slt i64 %m, %many
+  br i1 %is.more, label %put, label %after
+put:
+  %from = getelementptr i32, ptr %elements, i64 %m
+  %value = load i32, ptr %from
+  %wide = sext i32 %value to i64
+  %m.next = add i64 %m, 1
+  %to = getelementptr i64, ptr %dims.at, i64 %m.next
+  store i64 %wide, ptr %to
+  br label %number
+after:
+  %dims.next = phi ptr [ %dims.behind, %placed ], [ %dims.told, %number ]
   br label %head
 done:
   ret i64 0

@@ -125,6 +125,28 @@ def odd_reads() -> None:
     assert len(KERNELS) == before + 1
 
 
+def offsets() -> None:
+    """Where a block begins along two axes is known at run time: blocks of the same lengths share a call."""
+    mesh, spec, x = devices(2, 4), P("a", "b"), random(18, 16)
+    rows, columns = np.arange(18.0)[:, None], np.arange(16.0)
+    plane = tadc.function("x: f64[N, M]; y[i, j] = x[i, j]*i + j").jax
+    check_all(plane, lambda x: x * rows + columns, (x,), (spec,), mesh, "", "")
+    divided = jax.device_put(x, NamedSharding(mesh, spec))
+    compiled = jax.jit(plane).lower(divided).compile().as_text() or ""
+    assert compiled.count('custom_call_target="tadc"') == 1, compiled
+    # Blocks at ends have other lengths than those between them.
+    corners = tadc.function("""
+    x: f64[N, M]
+    y[i: N - 2, j] = x[i, j]*x[i + 2, j] + i + (if {j >= 1} then (j*x[i, j - 1]) else (0))
+    """).jax
+
+    def here(x: Any) -> Any:
+        return x[:-2] * x[2:] + rows[:-2] + columns * jnp.pad(x[:-2, :-1], ((0, 0), (1, 0)))
+
+    halo = "collective-permute"
+    check_all(corners, here, (x,), (spec,), mesh, halo, halo)
+
+
 def heads() -> None:
     """Attention over heads and batch."""
     arrays = (random(4, 8, 6, 5), random(4, 8, 6, 5)[::-1], random(4, 8, 6, 5)[:, ::-1])
@@ -331,6 +353,7 @@ GROUPS: dict[str, Callable[[], None]] = {
     for f in (
         batch,
         odd_reads,
+        offsets,
         heads,
         sums,
         plates,

@@ -10,6 +10,7 @@ import numpy as np
 import tadc
 from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
+from tadc.jax.derived import telling
 from tadc.jax.xla_kernels import SOURCE, Install, table_of
 from tadc.native.door_table import door_code
 from tadc.native.framed_kernels import framed_kernel
@@ -58,12 +59,13 @@ def pointers(frame: Any, first: int, buffers: list[Any]) -> None:
     frame[first], frame[first + 2] = len(buffers), ctypes.addressof(array)
 
 
-def kernel(text: str) -> Any:
-    made = framed_kernel(tadc.function(text), "XLA", table_of)
+def kernel(function: tadc.Function, is_told: bool = False) -> Any:
+    made = framed_kernel(function, "XLA", table_of)
     library = load(object_code(door_code(SOURCE)), ["tadc.xla.run"])
     KEPT.extend((made, library))
-    run = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(library["tadc.xla.run"])
-    return lambda frame: run(frame, made.address)
+    kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_bool)
+    run = kind(library["tadc.xla.run"])
+    return lambda frame: run(frame, made.address, is_told)
 
 
 def call(run: Any, inputs: list[Any], outputs: list[Any]) -> list[tuple[int, str]]:
@@ -76,7 +78,7 @@ def call(run: Any, inputs: list[Any], outputs: list[Any]) -> list[tuple[int, str
 
 
 def test_kernels_report_what_does_not_fit() -> None:
-    run = kernel("x: f64[N]; w: f64[N, 2]; y[i: N - 2] = x[i + 2]*w[i, 0] - x[i]")
+    run = kernel(tadc.function("x: f64[N]; w: f64[N, 2]; y[i: N - 2] = x[i + 2]*w[i, 0] - x[i]"))
     x, w, y = np.arange(5.0), np.ones((5, 2)), np.empty(3)
     assert call(run, [buffer(x), buffer(w)], [buffer(y)]) == []
     np.testing.assert_array_equal(y, [2, 2, 2])
@@ -99,6 +101,18 @@ def test_kernels_report_what_does_not_fit() -> None:
         ((code, said),) = call(run, inputs, outputs)
         assert code == INTERNAL
         assert says in said
+
+
+def test_extents_as_elements_of_a_vector() -> None:
+    function = telling(tadc.function("size A; size B; x: f64[N]; y[i] = x[i]*A + B"))
+    run, x, y = kernel(function, is_told=True), np.arange(4.0), np.empty(4)
+    numbers = np.array([3, 70_000], np.int32)
+    assert call(run, [buffer(x), buffer(numbers, 4)], [buffer(y)]) == []
+    np.testing.assert_array_equal(y, 3 * x + 70_000)
+    for wrong, type in ((numbers[:1], 4), (numbers.reshape(2, 1), 4), (numbers, 2)):
+        ((code, said),) = call(run, [buffer(x), buffer(wrong, type)], [buffer(y)])
+        assert code == INTERNAL
+        assert "a tensor cannot be read" in said
 
 
 def loaded(minor: int) -> Any:
