@@ -112,13 +112,21 @@ def program_of(
     place: SourcePlace | None,
     *,
     all_arguments: bool = False,
+    stays_open: bool = False,
 ) -> ImportedProgram:
     """The program of a function of `linalg`, read first for the bounds of its index arrays and equal sizes.
 
-    Arguments that nothing reads are left out, unless `all_arguments` are asked for.
+    Arguments that nothing reads are left out, unless `all_arguments` are asked for. Raises Refusal where a
+    size that `stays_open` would be a number: torch-mlir says so of dimensions that it cannot make one.
     """
     refuse_known(inner_operations(function.regions[0].blocks[0]), place)
     found = _Reading(function, given, results, name, place, {}, {})
+    if stays_open and found.fixed:
+        refuse(
+            "dimensions of sizes that nothing tells become one",
+            found.fixed[0],
+            "keep them apart, or let the size of all but the first be a number",
+        )
     sizes = solved(found.equal, found.asserted)
     if sizes or any(tensor.is_index and tensor.below is None for tensor in found.arguments):
         found = _Reading(function, given, results, name, place, found.found_bounds(), sizes)

@@ -118,6 +118,8 @@ class LinalgReader:
         #: What the function asserts of sizes, and forms that are equal where shapes fit each other.
         self.asserted: list[Condition] = []
         self.equal: list[tuple[IndexForm, IndexForm]] = []
+        #: Where a size that types left open is said to be a number.
+        self.fixed: list[SourcePlace | None] = []
         self._scalars: dict[Key, Scalar] = {}
         #: Resources of the module by their names, in hexadecimal; empty until one is asked for.
         self.resources: dict[str, str] = {}

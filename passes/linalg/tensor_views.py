@@ -41,6 +41,10 @@ def read_cast(reader: LinalgReader, op: ir.Operation) -> None:
     """The same array, of which more or less is known, or of integers that have no sign."""
     array = reader.array(op.operands[0])
     shape = reader.shape(op.results[0], array.shape)
+    for known, said in zip(array.shape, shape, strict=True):
+        if known != said:
+            reader.equal.append((known, said))
+            reader.fixed.append(reader.place(op))
     reader.give(op.results[0], view(array, shape, lambda at: at, reader.place(op)))
 
 

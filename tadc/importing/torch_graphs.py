@@ -29,7 +29,7 @@ def program_of_graph(
         to_linalg(importer.module, place)
         module = lowered(importer.module)
         function = next(op for op in module.body.operations if op.operation.name == "func.func").operation
-        return program_of(function, given, results, name, place)
+        return program_of(function, given, results, name, place, stays_open=True)
 
 
 def _state_types_of_numbers(graph: Any) -> None:

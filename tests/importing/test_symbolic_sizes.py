@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -175,3 +176,43 @@ def test_sizes_of_pytorch() -> None:
                 for shape, open_ in zip(shapes, dynamic, strict=True)
             ]
             assert apart(f(*args).detach().numpy(), function(*args).detach().numpy()) < CLOSE
+
+
+@pytest.mark.sweep
+def test_sizes_of_files_of_pytorch(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    batch, length = torch.export.Dim("batch", min=2), torch.export.Dim("length", min=4)
+
+    class Pairs(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.reshape(-1, 2, 3).sum(1)
+
+    cases: list[tuple[Any, tuple[int, ...], dict[int, Any]]] = [
+        (torch.nn.Linear(4, 5), (3, 4), {0: batch}),
+        (torch.nn.Linear(4, 5), (3, 4), {0: torch.export.Dim.AUTO}),
+        (torch.nn.Conv1d(1, 2, 3), (3, 1, 9), {0: batch, 2: length}),
+        (Pairs(), (6, 3), {0: 2 * batch}),
+    ]
+    for number, (module, shape, open_) in enumerate(cases):
+        exported = torch.export.export(
+            module.double(), (torch.ones(shape).double(),), dynamic_shapes=(open_,)
+        )
+        torch.export.save(exported, tmp_path / f"m{number}.pt2")
+        f = tadc.load(tmp_path / f"m{number}.pt2")
+        for more in (0, 4):
+            x = torch.randn([size + more * (i in open_) for i, size in enumerate(shape)]).double()
+            assert apart(f(x).detach().numpy(), module(x).detach().numpy()) < CLOSE
+
+
+@pytest.mark.sweep
+def test_open_sizes_of_pytorch_that_become_one_are_refused() -> None:
+    torch = pytest.importorskip("torch")
+    sizes = {0: torch.export.Dim("batch", min=2), 1: torch.export.Dim("length", min=4)}
+
+    def layer(x: Any, w: Any) -> Any:
+        return (x.reshape(-1, 4) @ w).reshape(x.shape[0], x.shape[1], 3)
+
+    given = torch.ones(3, 5, 4), torch.ones(4, 3)
+    message = r"(?s)sizes that nothing tells become one.*test_symbolic_sizes\.py:\d+"
+    with pytest.raises(tadc.UsageError, match=message):
+        tadc.from_torch(layer, *given, dynamic_shapes=(sizes, None))
