@@ -242,7 +242,7 @@ def _decomposed(exported: Any) -> Any:
     tensors = (node.meta.get("val") for node in exported.graph_module.graph.nodes)
     found: list[Any] = [getattr(getattr(t, "fake_mode", None), "shape_env", None) for t in tensors]
     # What PyTorch loads from a file has ranges of multiples, `2*batch`, too, which it takes for symbols here.
-    ranges: dict[Any, Any] = next((known.var_to_range for known in found if known is not None), {})
+    ranges: Any = next((known.var_to_range for known in found if known is not None), dict[Any, Any]())
     for size in [size for size in ranges if not size.is_Symbol]:
         del ranges[size]
     with catch_warnings():
