@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from math import floor
@@ -120,5 +119,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _cpu_seconds() -> float:
+    import resource  # which not all systems have that run tests
+
     own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime

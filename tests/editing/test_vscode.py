@@ -3,7 +3,9 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -58,3 +60,14 @@ def test_files_of_the_extension_are_there() -> None:
     brackets = json.loads((FOLDER / language["configuration"]).read_text())["brackets"]
     assert brackets == [["(", ")"], ["[", "]"], ["{", "}"]]
     assert json.loads((FOLDER / grammar["path"]).read_text())["scopeName"] == grammar["scopeName"]
+
+
+@pytest.mark.skipif(shutil.which("vsce") is None, reason="no command `vsce`, which packages extensions")
+def test_it_is_packaged(tmp_path: Path) -> None:
+    """Without its dependencies, which come from a registry."""
+    made = shutil.copytree(FOLDER, tmp_path / "extension", ignore=shutil.ignore_patterns("node_modules"))
+    script = json.loads((made / "package.json").read_text())["scripts"]["package"]
+    subprocess.run([*script.split(), "--no-dependencies", "-o", tmp_path / "x.vsix"], cwd=made, check=True)
+    names = ZipFile(tmp_path / "x.vsix").namelist()
+    files = ("extension.js", "package.json", "language-configuration.json", "syntaxes/tad.tmLanguage.json")
+    assert {f"extension/{name}" for name in files} <= set(names)
