@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from tadc.api.function import Function
 from tadc.backend.compile_steps import listening
 from tadc.backend.runtime.call_watchers import WatchedCall, watching
 from tadc.backend.runtime.thread_count import get_num_threads
+from tadc.caller.boundary import public
 from tadc.caller.showing import ShownAsTables
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.forks import new_lock
@@ -210,9 +211,7 @@ class Profile(ShownAsTables):
         with self._lock:
             if key not in self._timed:
                 self._kept.append(call.called)
-                self._timed[key] = (
-                    None if on_gpu(call.args, call.kwargs) else _timed(call.called, dict(sizes))
-                )
+                self._timed[key] = _timed(call.called, dict(sizes))
             return self._timed[key]
 
     def _tables(self) -> list[Table]:
@@ -229,8 +228,8 @@ class Profile(ShownAsTables):
         return [table]
 
 
-@contextmanager
-def profile(*, maps: bool = True) -> Generator[Profile]:
+@public
+def profile(*, maps: bool = True) -> AbstractContextManager[Profile]:
     """Measure calls of functions inside the block, in all threads: `print` what it gives shows a table.
 
     Of each function there are the time of a call, the operations and the bytes that it has to take, and the
@@ -246,7 +245,11 @@ def profile(*, maps: bool = True) -> Generator[Profile]:
     >>> call.function, call.sizes
     ('(x) -> (y)', (('N', 2),))
     """
-    found = Profile(maps)
+    return _profiling(Profile(maps))
+
+
+@contextmanager
+def _profiling(found: Profile) -> Generator[Profile]:
     with listening(found._steps), watching(found):  # pyright: ignore[reportPrivateUsage]
         yield found
 
@@ -282,7 +285,9 @@ def _source(called: Function | Compiled) -> tuple[Function, Options] | None:
 
 
 def _sizes_of(call: WatchedCall) -> _Sizes | None:
-    """The sizes of a call, None where it is not for this machine or wrong, which is for the call to say."""
+    """The sizes of a call, None where it is not for the CPU or wrong, which is for the call to say."""
+    if on_gpu(call.args, call.kwargs):
+        return None
     try:
         called = call.called.compiled() if isinstance(call.called, Function) else call.called
         kernel = called.kernel

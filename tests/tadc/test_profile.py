@@ -118,6 +118,8 @@ def test_what_is_wrong_is_said_as_without() -> None:
         with pytest.raises(tadc.ArgumentError):
             f(z=np.ones(3))
     assert not found.calls
+    with pytest.raises(tadc.UsageError):
+        tadc.profile(True)  # pyright: ignore[reportCallIssue]
 
 
 def test_recurrences_index_arrays_and_open_functions() -> None:
@@ -138,3 +140,16 @@ def test_what_the_machine_can_do() -> None:
     assert flops("f64", 1, repetitions=1) > 1e8
     assert triad("f32", 1, 1 << 16, repetitions=1) > 1e8
     assert triad("f32", 2, 1 << 12, repetitions=1) > 1e7
+
+
+def test_calls_on_a_gpu_compile_nothing_for_the_cpu() -> None:
+    class OnGpu:
+        """An array whose call is refused before anything is compiled."""
+
+        def __init__(self) -> None:
+            self.__cuda_array_interface__ = dict(shape=(3,), typestr="<f8", data=(1, False), version=3)
+
+    f = tadc.function("x: f64[3]; y[i] = 2*x[i] + 0.3125")
+    with tadc.profile(), pytest.raises(tadc.CompileError):
+        f(OnGpu())
+    assert f._compiled is None  # pyright: ignore[reportPrivateUsage]
