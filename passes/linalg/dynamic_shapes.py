@@ -9,13 +9,26 @@ from itertools import product as product_of
 from typing import cast
 
 from tadc.dialect.mlir import ir
-from tadc.passes.linalg.elements import Condition, Integer, Scalar, Value, as_value, both, chosen
-from tadc.passes.linalg.imported_arrays import ImportedArray, view
+from tadc.passes.linalg.elements import (
+    ALWAYS,
+    Condition,
+    Integer,
+    Scalar,
+    Value,
+    as_value,
+    both,
+    chosen,
+    compared,
+)
+from tadc.passes.linalg.imported_arrays import ImportedArray, counters_of, forms_at, view
 from tadc.passes.linalg.index_forms import Atom, IndexForm, ScaledIndex, divided, number, product
 from tadc.passes.linalg.linalg_reader import LinalgReader, translation
 from tadc.passes.linalg.refusals import refuse
 from tadc.passes.linalg.scalar_operations import OPERATIONS
 from tadc.passes.linalg.tensor_views import merged, spaced, split
+
+#: So many copies of a dimension of a size that is a symbol are told apart.
+_FEW = 8
 
 
 def forms_of_vector(reader: LinalgReader, value: ir.Value, op: ir.Operation) -> list[IndexForm]:
@@ -90,22 +103,60 @@ def read_dynamic_reshape(reader: LinalgReader, op: ir.Operation) -> None:
     shape = forms_of_vector(reader, op.operands[1], op)
     groups = _paired(source.shape, shape)
 
-    def where(at: tuple[IndexForm, ...]) -> list[IndexForm]:
-        found = [number(0)] * len(source.shape)
+    def cases(at: tuple[IndexForm, ...]) -> list[tuple[Condition, list[IndexForm]]]:
+        found: list[tuple[Condition, list[IndexForm]]] = [(ALWAYS, [number(0)] * len(source.shape))]
         for own, new in groups:
             place = merged([at[d] for d in new], [shape[d] for d in new])
-            places = split(place, [source.shape[d] for d in own])
-            if places is None:
+            sizes = [source.shape[d] for d in own]
+            places = split(place, sizes)
+            ways = _copies(place, sizes) if places is None else [(ALWAYS, places)]
+            if not ways:
                 refuse(
                     "dimensions of sizes that nothing tells become one",
                     reader.place(op),
                     "keep them apart, or let the size of all but the first be a number",
                 )
-            for dimension, form in zip(own, places, strict=True):
-                found[dimension] = form
+            found = [
+                (both(before, holds), _with(known, own, forms))
+                for before, known in found
+                for holds, forms in ways
+            ]
         return found
 
-    reader.give(op.results[0], view(source, shape, where, reader.place(op)))
+    def element(at: tuple[IndexForm, ...]) -> Scalar:
+        *others, (_, last) = cases(at)
+        value = source.read(last)
+        for condition, places in reversed(others):
+            value = chosen(condition, source.read(places), value)
+        return value
+
+    if len(cases(forms_at(counters_of(shape)))) > 1:
+        reader.computed(op.results[0], shape, element)
+    else:
+        reader.give(op.results[0], view(source, shape, lambda at: cases(at)[0][1], reader.place(op)))
+
+
+def _copies(place: IndexForm, sizes: Sequence[IndexForm]) -> list[tuple[Condition, list[IndexForm]]]:
+    """The places in a few copies of a dimension, and when it is each; nothing for other sizes."""
+    long = [d for d, size in enumerate(sizes) if size.number != 1]
+    count = sizes[long[0]].number if len(long) == 2 else None
+    if count is None or count > _FEW:
+        return []
+    found: list[tuple[Condition, list[IndexForm]]] = []
+    for copy in range(count):
+        size = sizes[long[1]]
+        end = compared("<", Integer(place), Integer(size.scaled(copy + 1)))
+        forms = [number(0)] * len(sizes)
+        forms[long[0]], forms[long[1]] = number(copy), place - size.scaled(copy)
+        found.append((end, forms))
+    return found
+
+
+def _with(forms: Sequence[IndexForm], dims: Sequence[int], places: Sequence[IndexForm]) -> list[IndexForm]:
+    found = list(forms)
+    for dimension, form in zip(dims, places, strict=True):
+        found[dimension] = form
+    return found
 
 
 def _factors(sizes: Sequence[IndexForm]) -> tuple[int, Multiset[Atom | IndexForm]]:

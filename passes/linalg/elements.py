@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from tadc.frontend.float_functions import HOLDS, float_function
 from tadc.frontend.functions import OPERATORS
 from tadc.lattice.late_dataclasses import dataclass
-from tadc.passes.linalg.index_forms import Atom, Counter, IndexForm, Quotient, is_never_negative, replaced
+from tadc.passes.linalg.index_forms import (
+    Atom,
+    Counter,
+    IndexForm,
+    Quotient,
+    SizeSymbol,
+    is_never_negative,
+    of_atom,
+    replaced,
+)
 from tadc.passes.linalg.source_places import SourcePlace
 
 
@@ -230,7 +239,22 @@ def chosen(condition: Condition, then: Value, other: Value) -> Value:
     if isinstance(condition, Truth):
         return then if condition.value else other
     then, other = _under(then, condition), _under(other, negated(condition))
-    return then if then == other else Chosen(condition, then, other)
+    return other if then == other or _is_case_of(condition, then, other) else Chosen(condition, then, other)
+
+
+def _is_case_of(condition: Condition, then: Value, other: Value) -> bool:
+    """Whether an index expression is what another is for a value of a size, as `0` is `n - 1` for `n = 1`."""
+    if not isinstance(then, Integer) or not isinstance(other, Integer) or not isinstance(condition, Compared):
+        return False
+    left, right = condition.left, condition.right
+    if condition.relation != "=" or not isinstance(left, Integer) or not isinstance(right, Integer):
+        return False
+    size, value = left.form.terms, right.form
+    if len(size) != 1 or not isinstance(size[0][0], SizeSymbol) or left.form != of_atom(size[0][0]):
+        return False
+    return value.number is not None and then.form == replaced(
+        other.form, lambda atom: value if atom == size[0][0] else None
+    )
 
 
 def _under(value: Value, known: Condition) -> Value:

@@ -128,7 +128,28 @@ def _rounded(name: str) -> Operation:
 
 
 _QUOTIENT = _whole(_divided, _truncated_quotient)
-_REST = _whole(_remainder, _truncated_rest)
+
+
+def _rest(*operands: Scalar) -> Scalar:
+    """The rest of a division toward 0; of a small number by a size, a choice between sizes."""
+    left, right = map(as_value, operands)
+    dividend = left.form.number if isinstance(left, Integer) else None
+    if dividend is None or not isinstance(right, Integer) or not 0 < abs(dividend) <= _SMALL:
+        return _whole_rest(left, right)
+    size = right.form
+    if size.number is not None or not is_never_negative(size.plus(-1)):
+        return _whole_rest(left, right)
+    found: Value = left
+    for value in range(abs(dividend), 0, -1):
+        rest = (abs(dividend) % value) * (1 if dividend > 0 else -1)
+        found = chosen(compared("=", right, Integer(number(value))), Integer(number(rest)), found)
+    return found
+
+
+#: A dividend beyond this would be a choice between too many sizes.
+_SMALL = 3
+_whole_rest = _whole(_remainder, _truncated_rest)
+_REST = _rest
 
 
 def select(condition: Scalar, then: Scalar, other: Scalar) -> Scalar:

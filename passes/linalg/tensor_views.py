@@ -65,6 +65,9 @@ def _slices(
     rest: list[list[IndexForm]] = []
     for name in ("static_sizes", "static_strides"):
         values = _mixed(reader, attributes[name], operands)
+        if not all(isinstance(value, Integer) for value in values):
+            help = "let it be a sum of symbols and numbers for all of their values"
+            refuse("a size that nothing tells before the call", reader.place(op), help)
         rest.append([value.form for value in values if isinstance(value, Integer)])
     return offsets, rest[0], rest[1]
 

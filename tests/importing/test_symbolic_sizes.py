@@ -66,6 +66,8 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "merge": (lambda x: jnp.sin(x).reshape(-1), (f64(b, 3),)),
     "heads": (lambda x: x.reshape(*x.shape[:2], 2, 3).transpose(0, 2, 1, 3), (f64(b, n, 6),)),
     "flip": (lambda x: x[::-1] * x, (f64(n, 3),)),
+    "roll": (lambda x: jnp.roll(x, 1, 0) * x, (f64(n, 3),)),
+    "tile": (lambda x: jnp.tile(x, (3, 1)), (f64(n, 2),)),
     "pad": (lambda x: jnp.pad(x, ((1, 2), (0, 0))), (f64(n, 3),)),
     "concatenate": (lambda x, y: jnp.concatenate([x, y * 2]), (f64(b, 3), f64(n, 3))),
     "places": (lambda x: x * jnp.arange(x.shape[0])[:, None], (f64(b, 3),)),
@@ -146,6 +148,7 @@ def test_the_program_has_the_symbols_of_the_function() -> None:
         (lambda x, y: (x * 2, y), (f64(b), f64(*jax.export.symbolic_shape("k"))), "made apart"),
         (lambda x: x.reshape(-1, 2), (f64(b, n, 2),), "sizes that nothing tells become one"),
         (lambda x: jnp.sort(x), (f64(b),), "sorting"),
+        (lambda x: jnp.roll(x, 2), (f64(b),), "a size that nothing tells before the call"),
         (lambda x: x * 2, (f64(b * n),), "no sum of symbols"),
     ],
 )
