@@ -10,6 +10,7 @@ argument of the gradient.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from tadc.lattice.late_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from tadc.compiler.compile_options import Options
+    from tadc.frontend.extents import Shape
     from tadc.frontend.program import Argument, Definition, Program
 
 #: Sums of fewer operations altogether are computed again: a kernel more is not worth it.
@@ -94,7 +96,7 @@ def _later(program: Program) -> set[str]:
 
 def _kept(program: Program, f: Function) -> dict[str, Argument]:
     """The tensors that the gradient reads of the value, as its arguments: sums that are much work, and what a
-    gradient compares, which must have the bits that the value has."""
+    gradient compares, which must have the bits that the value has. None if it compares what is too large."""
     from tadc.frontend.program import Argument
     from tadc.frontend.terms import Select, reachable, tensors_read
 
@@ -105,7 +107,10 @@ def _kept(program: Program, f: Function) -> dict[str, Argument]:
     seen = {d.name for d in again}
     for d in again:
         compares = any(isinstance(node, Select) for node in reachable([d.body]))
-        for name in tensors_read([d.body]) & known.keys() - later:
+        read = tensors_read([d.body]) & known.keys() - later
+        if compares and not all(_is_small(known[name].shape, f) for name in read):
+            return {}
+        for name in read:
             if work[name] or compares:
                 found[name] = Argument(name, known[name].type, known[name].shape)
             elif name not in seen:
@@ -123,13 +128,11 @@ def _work(program: Program, definitions: Sequence[Definition], f: Function) -> d
     from tadc.passes.terms.operation_counts import count_program
 
     at = specialised(program, dict.fromkeys(program.sizes, _TYPICAL))
-    shapes = {name: math.prod(shape_at(shape, {})) for name, shape in at.shapes().items()}
     limit = f.options.memory_limit
-    largest = max(shapes[name] for name in (*f.inputs, *f.outputs))
     found = dict.fromkeys((d.name for d in definitions), 0)
     for d in at.definitions:
-        elements = shapes[d.name]
-        if d.name not in found or elements > largest or not elements:
+        elements = math.prod(shape_at(at.shapes()[d.name], {}))
+        if d.name not in found or not elements or not _is_small(program.shapes()[d.name], f):
             continue
         if limit is not None and DTYPES[d.type].bits // 8 * elements > limit:
             continue
@@ -137,3 +140,21 @@ def _work(program: Program, definitions: Sequence[Definition], f: Function) -> d
             operations = count_program(replace(at, definitions=(d,)), limit=_COUNTED).operations
             found[d.name] = operations if operations >= _LEAST_OF_ELEMENT * elements else 0
     return found
+
+
+def _is_small(shape: Shape, f: Function) -> bool:
+    """Whether an input or output of f has at least as many elements, whatever sizes are."""
+    tensors = (*f.program.arguments, *f.program.outputs)
+    return any(_fits(shape, tensor.shape) for tensor in tensors)
+
+
+def _fits(shape: Shape, into: Shape) -> bool:
+    """Whether a tensor has at most as many elements as another, whatever their sizes are."""
+    left, number = Counter(map(str, into)), 1
+    for size in shape:
+        if not isinstance(size, int):
+            if not left[str(size)]:
+                return False
+            left[str(size)] -= 1
+        number *= size if isinstance(size, int) else 1
+    return number <= math.prod(size for size in into if isinstance(size, int))

@@ -44,6 +44,23 @@ def test_sums_are_kept_and_not_computed_again() -> None:
     assert "let h[" not in str(two.gradient)
 
 
+ATTENTION = """
+q: f64[N, D]; k: f64[M, D]; v: f64[M, D]
+let s[i: N, j: M] = sum{d} (q[i, d] * k[j, d])
+let p[i: N, j: M] = exp(s[i, j] - max{m} (s[i, m]))
+o[i, d: D] = sum{j} (p[i, j] * v[j, d]) / sum{j} (p[i, j])
+"""
+
+
+def test_what_is_kept_is_no_larger_whatever_the_sizes_are() -> None:
+    assert in_two_calls(tadc.function(ATTENTION), ["q", "k", "v"]) is None
+    two = in_two_calls(tadc.function(ATTENTION.replace(" - max{m} (s[i, m])", "")), ["q", "k", "v"])
+    assert two is not None
+    kept = [a for a in two.gradient.program.arguments if a.name in two.kept]
+    assert kept
+    assert all("M" not in map(str, a.shape) for a in kept)
+
+
 def test_two_calls_give_what_the_gradient_gives() -> None:
     f = tadc.function(TEXT)
     x, w, b = given(40)
