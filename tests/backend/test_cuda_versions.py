@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.runtime.versions import DEFAULT_COUNT
 from tests.backend.test_cuda import Library, gpu, kernel_of, on_gpu
 from tests.backend.test_cuda_repeats import looks
 
@@ -67,13 +66,13 @@ def test_the_first_few_sizes_have_versions(gpu: Library) -> None:
     compiled = tadc.compile(tadc.function("size T; x: f64[N]; f[t: T] = sum{i} (x[i]*t)"), target="cuda")
     kernel = kernel_of(compiled)
     assert kernel.versions is not None
-    for n in range(2, 4 + DEFAULT_COUNT):
+    for n in range(2, 4 + tadc.config.versions):
         x = RANDOM.normal(size=n)
         for given in (x, on_gpu(x)):
             found = np.asarray(compiled(given, T=3))
             np.testing.assert_allclose(found, x.sum() * np.arange(3), rtol=1e-12)
     made = [version for version in kernel.versions._made.values() if version]
-    assert len(made) == DEFAULT_COUNT
+    assert len(made) == tadc.config.versions
     with pytest.raises(tadc.ArgumentError, match="`T`"):
         compiled(on_gpu(np.ones(2)))
 

@@ -5,13 +5,11 @@ It writes a line before and after each program, so that whoever started it knows
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 
 import tadc
 from tadc.backend.cpu import backend as cpu
-from tadc.backend.runtime.versions import VARIABLE
 from tests.guards import machine_code, pages
 from tests.guards.machines import compiling_for
 from tests.guards.programs import Guarded, programs
@@ -22,7 +20,7 @@ def main(kind: str, source: str, machine: str, dtype: str, first: int, count: in
     warnings.simplefilter("ignore")
     cpu.WORTH_VECTORS = 0
     # Kernels for all sizes are to have the bits of calls, which else run those for their sizes.
-    os.environ[VARIABLE] = "0"
+    tadc.config.set(versions=0)
     with compiling_for(machine):
         for number, program in enumerate(programs(source, first, count)):
             if number >= start:

@@ -29,6 +29,8 @@ EXAMPLES += [(name, getattr(tadc, name)) for name in tadc.__all__ if name not in
 def test_the_example_of_a_name(
     name: str, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if name == "from_torch":
+        pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     runner = doctest.DocTestRunner()
     texts = [inspect.getdoc(value) or ""]
