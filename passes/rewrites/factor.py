@@ -293,6 +293,8 @@ class _Factoring:
                 inner = self.without_invariants(replace(s, body=test.then), facts)
                 return self.algebra.select(test.relation, test.lhs, test.rhs, inner, zero)
             return self.closed(s)
+        if (chosen := self.chosen(s)) is not None:
+            return self.without_invariants(replace(s, body=chosen), facts)
         if is_safe(self.algebra.split(s.body)[1]):
             return self.safe(s, facts)
         if (same := self.repeated(s, facts)) is not None:
@@ -302,6 +304,22 @@ class _Factoring:
             return self.closed(s)
         made = self.closed(replace(s, body=inside))
         return self.guarded(s, outside, outside.term(self.algebra, made), facts)
+
+    def chosen(self, s: _OpenedSum) -> Term | None:
+        """A product with a choice that no index changes between something and 0, as that choice between
+        products; None where another factor may be infinite."""
+        product = product_of(s.body)
+        for factor in product.over:
+            if not isinstance(factor, Select) or not is_const(factor.otherwise, 0):
+                continue
+            if not (factor.lhs.free | factor.rhs.free).isdisjoint(s.binders):
+                continue
+            rest = product.without([factor])
+            known = [self.algebra.values.of(t) for t in (*rest.over, *rest.under)]
+            if all(v.finite for v in known) and all(v.is_nonzero for v in known[len(rest.over) :]):
+                then = rest.term(self.algebra, factor.then)
+                return self.algebra.select(factor.relation, factor.lhs, factor.rhs, then, self.algebra.zero)
+        return None
 
     def repeated(self, s: _OpenedSum, facts: Domain) -> Term | None:
         """The sum of what some indices do not change, as a product with how often it is added: so many times
