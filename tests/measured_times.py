@@ -16,7 +16,7 @@ import pytest
 
 #: Of the tests of one function `make test` runs as many as take so many seconds of CPU time, the sweep those
 #: that take as many more; at least one. The others are slow.
-QUICK, SWEEP = 0.7, 3.0
+QUICK, SWEEP = 0.5, 3.0
 
 FILE = Path(__file__).with_name("cpu_seconds.txt")
 HEADER = "# Seconds of CPU time of one test of each function whose tests are too long for `make test`.\n"
@@ -106,15 +106,16 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     found.seconds[report.nodeid] = float(str(told["cpu_seconds"]))
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the file, in the process that has all results."""
-    if hasattr(session.config, "workerinput"):
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Write the file, in the process that has all results; what did not run keeps its line."""
+    if hasattr(session.config, "workerinput") or exitstatus not in (0, 1):
         return
-    lines: list[str] = []
-    for function, found in sorted(_found.items()):
-        seconds = median_low(found.seconds.values())
-        if seconds * found.alike > QUICK:
-            lines.append(f"{seconds:.3f} {function}\n")
+    seconds = {name: s for name, s in measured().items() if Path(name.partition("::")[0]).exists()}
+    for name, found in _found.items():
+        seconds.pop(name, None)
+        if (one := median_low(found.seconds.values())) * found.alike > QUICK:
+            seconds[name] = one
+    lines = [f"{s:.3f} {name}\n" for name, s in sorted(seconds.items())]
     FILE.write_text(HEADER + "".join(lines), encoding="utf-8")
 
 

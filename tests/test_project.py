@@ -284,7 +284,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_674,
     "backend": 17_381,
-    "tadc": 43_942,
+    "tadc": 43_944,
     "tadc/apps": 14_226,
 }
 

@@ -107,8 +107,8 @@ def _kept(program: Program, f: Function) -> dict[str, Argument]:
     seen = {d.name for d in again}
     for d in again:
         compares = any(isinstance(node, Select) for node in reachable([d.body]))
-        read = tensors_read([d.body]) & known.keys() - later
-        if compares and not all(_is_small(known[name].shape, f) for name in read):
+        read = sorted(tensors_read([d.body]) & known.keys() - later)
+        if compares and not all(_is_small(known[name], f) for name in read):
             return {}
         for name in read:
             if work[name] or compares:
@@ -128,13 +128,11 @@ def _work(program: Program, definitions: Sequence[Definition], f: Function) -> d
     from tadc.passes.terms.operation_counts import count_program
 
     at = specialised(program, dict.fromkeys(program.sizes, _TYPICAL))
-    limit = f.options.memory_limit
     found = dict.fromkeys((d.name for d in definitions), 0)
+    small = {d.name for d in definitions if _is_small(d, f)}
     for d in at.definitions:
         elements = math.prod(shape_at(at.shapes()[d.name], {}))
-        if d.name not in found or not elements or not _is_small(program.shapes()[d.name], f):
-            continue
-        if limit is not None and DTYPES[d.type].bits // 8 * elements > limit:
+        if d.name not in small or not elements:
             continue
         if any(isinstance(node, Reduce) for node in reachable([d.body])):
             operations = count_program(replace(at, definitions=(d,)), limit=_COUNTED).operations
@@ -142,10 +140,14 @@ def _work(program: Program, definitions: Sequence[Definition], f: Function) -> d
     return found
 
 
-def _is_small(shape: Shape, f: Function) -> bool:
-    """Whether an input or output of f has at least as many elements, whatever sizes are."""
-    tensors = (*f.program.arguments, *f.program.outputs)
-    return any(_fits(shape, tensor.shape) for tensor in tensors)
+def _is_small(d: Definition, f: Function) -> bool:
+    """Whether, whatever sizes are, an input or output has as many elements, and f's limit is not passed."""
+    limit, numbers = f.options.memory_limit, [size for size in d.shape if isinstance(size, int)]
+    if limit is not None and (
+        len(numbers) < len(d.shape) or DTYPES[d.type].bits // 8 * math.prod(numbers) > limit
+    ):
+        return False
+    return any(_fits(d.shape, tensor.shape) for tensor in (*f.program.arguments, *f.program.outputs))
 
 
 def _fits(shape: Shape, into: Shape) -> bool:

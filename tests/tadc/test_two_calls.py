@@ -61,6 +61,15 @@ def test_what_is_kept_is_no_larger_whatever_the_sizes_are() -> None:
     assert all("M" not in map(str, a.shape) for a in kept)
 
 
+@pytest.mark.parametrize(
+    ("text", "limit", "keeps"),
+    [(TEXT, "64K", False), (TEXT.replace("N", "40"), "64K", True), (TEXT.replace("N", "400"), "64K", False)],
+)
+def test_a_limit_of_memory_holds_for_what_is_kept(text: str, limit: str, keeps: bool) -> None:
+    f = tadc.function(text, memory_limit=limit)
+    assert (in_two_calls(f, ["x", "w"]) is not None) == keeps
+
+
 def test_two_calls_give_what_the_gradient_gives() -> None:
     f = tadc.function(TEXT)
     x, w, b = given(40)
