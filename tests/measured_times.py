@@ -16,7 +16,7 @@ import pytest
 
 #: Of the tests of one function `make test` runs as many as take so many seconds of CPU time, the sweep those
 #: that take as many more; at least one. The others are slow.
-QUICK, SWEEP = 0.5, 3.0
+QUICK, SWEEP = 0.5, 1.0
 
 FILE = Path(__file__).with_name("cpu_seconds.txt")
 HEADER = "# Seconds of CPU time of one test of each function whose tests are too long for `make test`.\n"
