@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -20,7 +20,18 @@ LOG = logging.getLogger("tadc")
 
 _LEVELS = {"off": logging.CRITICAL + 1, "info": logging.INFO, "debug": logging.DEBUG}
 
-_stderr = logging.StreamHandler()
+
+class _Stderr(logging.Handler):
+    """Writes to what is stderr at the moment: notebooks and tests put others in its place, and close them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, if there is something to write to."""
+        with suppress(AttributeError, OSError, ValueError):
+            sys.stderr.write(f"{self.format(record)}\n")
+            sys.stderr.flush()
+
+
+_stderr = _Stderr()
 _stderr.setFormatter(logging.Formatter("%(relativeCreated)8.0f ms  tadc: %(message)s"))
 
 
@@ -34,7 +45,6 @@ def log(level: int, text: str, *values: Any) -> None:
     if LOG.isEnabledFor(level):
         LOG.log(level, text, *values)
     if level >= _LEVELS[current("log")]:
-        _stderr.setStream(sys.stderr)  # which notebooks and tests put another in the place of
         _stderr.handle(LOG.makeRecord(LOG.name, level, "", 0, text, values, None))
 
 
@@ -55,12 +65,15 @@ _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=(
 
 @contextmanager
 def listening(*listeners: Listener) -> Generator[None]:
-    """Tell them of all steps inside the block."""
-    token = _listeners.set((*_listeners.get(), *listeners))
+    """Tell them of all steps inside the block, once."""
+    before = _listeners.get()
+    new = [each for each in listeners if not any(each is old for old in before)]
+    _listeners.set((*before, *new))
     try:
         yield
     finally:
-        _listeners.reset(token)
+        # No token: a generator may end in another context than it began in.
+        _listeners.set((*(each for each in _listeners.get() if not any(each is old for old in new)),))
 
 
 def listens(kind: type) -> bool:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -110,15 +109,24 @@ OPTIONS = {
 }  # fmt: skip
 
 _for_process: dict[str, Any] = {}
-_here: ContextVar[Mapping[str, Any] | None] = ContextVar("chosen here", default=None)
+
+
+@dataclass(frozen=True)
+class _ChosenHere:
+    """What holds inside of a block, what it says and what the blocks around it say."""
+
+    values: Mapping[str, Any]
+    block: Choosing | None
+    before: _ChosenHere | None
+
+
+_here: ContextVar[_ChosenHere] = ContextVar("chosen here", default=_ChosenHere({}, None, None))
 
 
 def current(name: str) -> Any:
     """What holds here."""
-    here = _here.get()
-    if here is not None and name in here:
-        return here[name]
-    return for_process(name)
+    here = _here.get().values
+    return here[name] if name in here else for_process(name)
 
 
 def for_process(name: str) -> Any:
@@ -128,12 +136,12 @@ def for_process(name: str) -> Any:
 
 def chosen_here(name: str) -> Any:
     """What a block around this says; None where none does."""
-    return (_here.get() or {}).get(name)
+    return _here.get().values.get(name)
 
 
 def who_chose(name: str) -> str:
     """What says what holds here, in a word or two."""
-    if name in (_here.get() or {}):
+    if name in _here.get().values:
         return "with"
     if name in _for_process:
         return "set"
@@ -146,11 +154,18 @@ def choose_for_process(values: Mapping[str, Any]) -> None:
     _for_process.update(values)
 
 
-@contextmanager
-def choosing(values: Mapping[str, Any]) -> Generator[None]:
-    """Let values, which have been checked, hold for what the block does, in this thread or task."""
-    token = _here.set({**(_here.get() or {}), **values})
-    try:
-        yield
-    finally:
-        _here.reset(token)
+class Choosing:
+    """Lets values, which have been checked, hold for what blocks do, each in its thread or task."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    def __enter__(self) -> None:
+        here = _here.get()
+        _here.set(_ChosenHere({**here.values, **self.values}, self, here))
+
+    def __exit__(self, *error: object) -> None:
+        # A generator may end in another context than it began in, where nothing is to be undone.
+        here = _here.get()
+        if here.block is self and here.before is not None:
+            _here.set(here.before)

@@ -69,18 +69,18 @@ class ThreadsHere:
     The thread of the call is told, which is for nothing where kernels have one thread.
     """
 
-    def around(self, call: WatchedCall, run: Callable[[], Any]) -> Any:
+    def around(self, call: WatchedCall, run: Callable[[WatchedCall], Any]) -> Any:
         """What a call gives."""
         __tracebackhide__ = True
         number = chosen_here("threads")
         if number is None or not is_supported():
-            return run()
+            return run(call)
         address_of_pool()
         with _lock:
             # Two of them might both make the key.
             _tell_here(number)
         try:
-            return run()
+            return run(call)
         finally:
             _tell_here(0)
 

@@ -46,10 +46,10 @@ def debug_nans() -> Generator[None]:
 class _NanFinder:
     """Looks at the results of functions."""
 
-    def around(self, call: WatchedCall, run: Callable[[], Any]) -> Any:
+    def around(self, call: WatchedCall, run: Callable[[WatchedCall], Any]) -> Any:
         """What a call gives. Raises CompileError (TAD0514) for a NaN."""
         __tracebackhide__ = True
-        result, f = run(), call.called
+        result, f = run(call), call.called
         if isinstance(f, Function) and (problem := _problem(f, call.args, call.kwargs, result)) is not None:
             raise CompileError([problem])
         return result

@@ -7,8 +7,8 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import cache, cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from tadc.api.function import Function
 from tadc.backend.compile_steps import listening
 from tadc.backend.runtime.call_watchers import WatchedCall, watching
 from tadc.backend.runtime.thread_count import get_num_threads
-from tadc.caller.boundary import public
+from tadc.caller.boundary import checked_switch, public
 from tadc.caller.showing import ShownAsTables
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.forks import new_lock
@@ -107,6 +107,20 @@ class _TimedKernel:
 
 
 @dataclass
+class _TimedRun:
+    """A run of such a kernel, for all profiles around a call."""
+
+    timed: _TimedKernel
+    call: WatchedCall
+    maps: tuple[float, ...] = ()
+
+    def __call__(self) -> Any:
+        __tracebackhide__ = True
+        result, self.maps = self.timed.run(self.call)
+        return result
+
+
+@dataclass
 class _CallsAlike:
     """Calls of one function with the same sizes."""
 
@@ -116,13 +130,11 @@ class _CallsAlike:
     calls: list[ProfiledCall] = field(default_factory=list["ProfiledCall"])
 
 
-@dataclass
-class _StepsHeard:
-    """The steps of compiling while a profile is made."""
+class _StepsHeard(threading.local):
+    """The steps of compiling while a profile is made, `found` by all threads; the rest is a thread's own."""
 
-    found: list[tuple[str, float, float, int]] = field(default_factory=list["tuple[str, float, float, int]"])
-    depth: int = 0
-    seconds: float = 0.0
+    def __init__(self, found: list[tuple[str, float, float, int]]) -> None:
+        self.found, self.depth, self.seconds = found, 0, 0.0
 
     def begin(self, name: str) -> None:
         self.depth += 1
@@ -135,26 +147,46 @@ class _StepsHeard:
 
 
 class Profile(ShownAsTables):
-    """What `tadc.profile()` found. `str` of it, and what notebooks show, is a table of the functions."""
+    """What `tadc.profile()` found. `str` of it, and what notebooks show, is a table of the functions.
+
+    `with` measures the calls of a block; calls of a second one are added.
+    """
 
     def __init__(self, maps: bool) -> None:
-        self._maps, self._origin, self._steps = maps, time.perf_counter(), _StepsHeard()
+        self._maps, self._origin, self._steps = maps, time.perf_counter(), _StepsHeard([])
         self._rows: dict[tuple[int, _Sizes], _CallsAlike] = {}
-        self._timed: dict[tuple[int, _Sizes], _TimedKernel | None] = {}
+        self._timed: dict[tuple[int, _Sizes], _TimedKernel] = {}
+        self._making: dict[tuple[int, _Sizes], AbstractContextManager[Any]] = {}
         self._kept: list[Any] = []
+        self._blocks: list[ExitStack] = []
         self._lock = new_lock()
+
+    def __enter__(self) -> Profile:
+        with ExitStack() as block:
+            block.enter_context(listening(self._steps))
+            block.enter_context(watching(self))
+            self._blocks.append(block.pop_all())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._blocks.pop().close()
+
+    def _copied(self) -> list[_CallsAlike]:
+        """What there is now: other threads may go on."""
+        with self._lock:
+            return [replace(row, calls=[*row.calls]) for row in self._rows.values()]
 
     @property
     def calls(self) -> list[ProfiledCall]:
         """All calls, in the order in which they began; `begin` is counted from the begin of the block."""
-        return sorted((call for row in self._rows.values() for call in row.calls), key=lambda c: c.begin)
+        return sorted((call for row in self._copied() for call in row.calls), key=lambda c: c.begin)
 
     def parts(self) -> list[list[ProfiledPart]]:
         """For each function and its sizes the calls as a whole, then the maps in the order in which they run.
 
         The first time it measures what the machine can do, for a second.
         """
-        return [_parts(row) for row in self._rows.values()]
+        return [*map(_parts, self._copied())]
 
     def to_json(self) -> str:
         """One JSON object: `functions`, each with `calls` and `maps`, and `calls`, one after the other."""
@@ -169,9 +201,10 @@ class Profile(ShownAsTables):
         """
         events = [
             _event(name, "compile", begin - self._origin, seconds, thread, {})
-            for name, begin, seconds, thread in self._steps.found
+            for name, begin, seconds, thread in [*self._steps.found]
         ]
-        for row, parts in zip(self._rows.values(), self.parts(), strict=True):
+        for row in self._copied():
+            parts = _parts(row)
             for call in row.calls:
                 about = {**dict(call.sizes), "operations": parts[0].operations, "bytes": parts[0].bytes}
                 events.append(_event(call.function, "call", call.begin, call.seconds, call.thread, about))
@@ -183,14 +216,20 @@ class Profile(ShownAsTables):
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": events, "displayTimeUnit": "ms"}, file)
 
-    def around(self, call: WatchedCall, run: Callable[[], Any]) -> Any:
+    def around(self, call: WatchedCall, run: Callable[[WatchedCall], Any]) -> Any:
         """Measure a call."""
         __tracebackhide__ = True
         sizes = _sizes_of(call)
-        timed = self._timed_of(call, sizes) if self._maps and sizes is not None else None
-        compiling, begin = self._steps.seconds, time.perf_counter()
-        result, maps = (run(), ()) if timed is None else timed.run(call)
-        end = time.perf_counter()
+        with listening(self._steps):
+            if self._maps and sizes is not None and call.instead is None:
+                found = self._timed_of(call.called, sizes)
+                call = call if found is None else replace(call, instead=_TimedRun(found, call))
+            compiling, begin = self._steps.seconds, time.perf_counter()
+            result = run(call)
+            end = time.perf_counter()
+        timed, maps = None, ()
+        if self._maps and isinstance(call.instead, _TimedRun):
+            timed, maps = call.instead.timed, call.instead.maps
         seconds = max(0.0, end - begin - (self._steps.seconds - compiling))
         made = ProfiledCall(
             _name(call.called), sizes or (), begin - self._origin, seconds, threading.get_native_id(), maps
@@ -205,13 +244,20 @@ class Profile(ShownAsTables):
             self._rows[key].calls.append(made)
         return result
 
-    def _timed_of(self, call: WatchedCall, sizes: _Sizes) -> _TimedKernel | None:
+    def _timed_of(self, called: Function | Compiled, sizes: _Sizes) -> _TimedKernel | None:
         """The kernel that measures the maps of a call, in the place of that which it would run."""
-        key = id(call.called), sizes
+        if (source := _source(called)) is None:
+            return None
+        kernel: Any = (called.compiled() if isinstance(called, Function) else called).kernel
+        has_version = kernel.versions is not None and kernel.versions.at(dict(sizes)) is not None
+        key = id(called), sizes if has_version else ()
         with self._lock:
+            if key not in self._making:
+                self._kept.append(called)
+                self._making[key] = new_lock()
+        with self._making[key]:
             if key not in self._timed:
-                self._kept.append(call.called)
-                self._timed[key] = _timed(call.called, dict(sizes))
+                self._timed[key] = _timed(*source, dict(key[1]))
             return self._timed[key]
 
     def _tables(self) -> list[Table]:
@@ -220,7 +266,8 @@ class Profile(ShownAsTables):
         table = Table("function, maps", "sizes", title="calls of compiled functions")
         for name in ("calls", "ms", "operations", "bytes", "Gop/s", "GB/s", "roofline"):
             table.add_column(name, justify="right")
-        for row, (first, *maps) in zip(self._rows.values(), self.parts(), strict=True):
+        for row in self._copied():
+            first, *maps = _parts(row)
             sizes = ", ".join(f"{name}={n}" for name, n in row.calls[0].sizes)
             table.add_row(first.name, sizes, *_cells(first), style="bold")
             for part in maps if len(maps) > 1 else ():
@@ -229,7 +276,7 @@ class Profile(ShownAsTables):
 
 
 @public
-def profile(*, maps: bool = True) -> AbstractContextManager[Profile]:
+def profile(*, maps: bool = True) -> Profile:
     """Measure calls of functions inside the block, in all threads: `print` what it gives shows a table.
 
     Of each function there are the time of a call, the operations and the bytes that it has to take, and the
@@ -245,13 +292,7 @@ def profile(*, maps: bool = True) -> AbstractContextManager[Profile]:
     >>> call.function, call.sizes
     ('(x) -> (y)', (('N', 2),))
     """
-    return _profiling(Profile(maps))
-
-
-@contextmanager
-def _profiling(found: Profile) -> Generator[Profile]:
-    with listening(found._steps), watching(found):  # pyright: ignore[reportPrivateUsage]
-        yield found
+    return Profile(checked_switch(maps, "maps"))
 
 
 def vars_of(record: ProfiledCall | ProfiledPart) -> dict[str, Any]:
@@ -295,24 +336,18 @@ def _sizes_of(call: WatchedCall) -> _Sizes | None:
         shapes = [tuple(shape_of(named[p.name])) for p in kernel.inputs]
         given = {name: value for name, value in call.kwargs.items() if name in kernel.sizes.known}
         return tuple(kernel.sizes.values(shapes, given).items())
-    except (AttributeError, CompileError, KeyError, TypeError, ValueError):
+    except (AttributeError, CompileError, IndexError, KeyError, TypeError, ValueError):
         return None
 
 
-def _timed(called: Function | Compiled, sizes: Mapping[str, int]) -> _TimedKernel | None:
-    """The kernel that measures what a call with these sizes would run."""
-    source = _source(called)
-    if source is None:
-        return None
+def _timed(f: Function, options: Options, sizes: Mapping[str, int]) -> _TimedKernel:
+    """The kernel that measures a version for sizes, or with none of these the kernel for all."""
     from tadc.api.call_versions import adapt_to_calls
     from tadc.api.execute import compile_timed
 
-    f, options = source
-    kernel: Any = (called.compiled() if isinstance(called, Function) else called).kernel
-    if kernel.versions is not None and kernel.versions.at(sizes) is not None:
-        f = f.at(sizes)
+    f = f.at(sizes) if sizes else f
     compiled, names, totals = compile_timed(f.program, options)
-    kernel = compiled.kernel
+    kernel: Any = compiled.kernel
     adapt_to_calls(kernel, f, options)
     if kernel.versions is not None:
         kernel.versions.make = None
@@ -332,7 +367,7 @@ def _parts(row: _CallsAlike) -> list[ProfiledPart]:
     found = [_part(row.calls[0].function, times, costs and costs.whole(), row.threads)]
     if row.timed is None:
         return found
-    kept = [call.maps for call in row.calls if call.maps]
+    kept = [call.maps for call in row.calls if len(call.maps) == len(row.timed.names)]
     for n, (name, maps) in enumerate(zip(row.timed.names, row.timed.called, strict=True)):
         cost = costs.of(maps) if costs is not None and maps is not None else None
         label = ", ".join(maps.computes) if maps is not None else name

@@ -146,6 +146,13 @@ def checked_bytes(value: Any, what: str = "memory_limit") -> int | None:
     return found.__index__()
 
 
+def checked_switch(value: Any, what: str) -> bool:
+    """True or False. Raises UsageError for what is neither."""
+    if not isinstance(value, bool):
+        raise usage(f"{what} is True or False, not {shown_value(value)}")
+    return value
+
+
 def shown_value(value: Any) -> str:
     """A value in a message: of an array not the elements."""
     return f"an array ({type(value).__name__})" if getattr(value, "shape", ()) else repr(value)

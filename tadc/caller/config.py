@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tadc.backend.cpu.thread_pool import ThreadsHere
 from tadc.backend.environment import (
     LOG_LEVELS,
     OPTIONS,
+    Choosing,
     choose_for_process,
-    choosing,
     current,
     for_process,
     who_chose,
 )
-from tadc.backend.runtime.call_watchers import WATCHERS, CallWatcher, watching
+from tadc.backend.runtime.call_watchers import CallWatcher, unwatch, watch, watch_for_good
 from tadc.backend.runtime.thread_count import checked_threads, get_num_threads, set_num_threads
-from tadc.caller.boundary import checked_bytes, checked_choice, checked_number, public, shown_value, usage
+from tadc.caller.boundary import (
+    checked_bytes,
+    checked_choice,
+    checked_number,
+    checked_switch,
+    public,
+    shown_value,
+    usage,
+)
 from tadc.caller.logs import LOGGED_CALLS
 from tadc.caller.showing import ShownAsTables
 
@@ -50,7 +58,7 @@ class Configuration(ShownAsTables):
     @public
     def __call__(self, **settings: Any) -> AbstractContextManager[None]:
         """A block for which settings hold."""
-        return _block(_checked(settings))
+        return _SettingsBlock(_checked(settings))
 
     @public
     def set(self, **settings: Any) -> None:
@@ -61,13 +69,16 @@ class Configuration(ShownAsTables):
             set_num_threads(threads)
         choose_for_process(values)
         for watcher in _watchers(values):
-            if watcher not in WATCHERS:
-                WATCHERS.append(watcher)
+            watch_for_good(watcher)
 
     def __getattr__(self, name: str) -> Any:
         if name not in OPTIONS:
             raise AttributeError(f"tadc has no setting {name!r}{''.join(f'; {h}' for h in _near(name))}")
         return get_num_threads() if name == "threads" else current(name)
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        _checked({name: value})
+        raise usage(f"tadc.config.{name} cannot be assigned", f"write `tadc.config.set({name}=…)`")
 
     def __dir__(self) -> list[str]:
         return [*OPTIONS, "latex", "set"]
@@ -88,10 +99,16 @@ CONFIG = Configuration()
 """That of this process."""
 
 
-@contextmanager
-def _block(values: Mapping[str, Any]) -> Generator[None]:
-    with choosing(values), watching(*_watchers(values)):
-        yield
+class _SettingsBlock(Choosing):
+    """That of `with tadc.config(…)`."""
+
+    def __enter__(self) -> None:
+        watch(*_watchers(self.values))
+        super().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        unwatch(*_watchers(self.values))
 
 
 def _watchers(values: Mapping[str, Any]) -> list[CallWatcher]:
@@ -114,12 +131,6 @@ def _near(name: str) -> list[str]:
     from tadc.frontend.suggest import did_you_mean
 
     return did_you_mean(name, OPTIONS)
-
-
-def _switch(value: Any, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise usage(f"{name} is True or False, not {shown_value(value)}")
-    return value
 
 
 def _folder(value: Any, name: str) -> str:
@@ -153,7 +164,7 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "count": _count,
     "folder": _folder,
     "level": _level,
-    "switch": _switch,
+    "switch": checked_switch,
     "threads": lambda value, _: checked_threads(value),
 }
 
@@ -161,4 +172,4 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
 def follow_environment() -> None:
     """Do what the environment asks for that no call would find there: it may tell of calls themselves."""
     if for_process("log") == "debug":
-        WATCHERS.append(LOGGED_CALLS)
+        watch_for_good(LOGGED_CALLS)

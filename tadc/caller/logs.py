@@ -14,13 +14,13 @@ from tadc.backend.runtime.call_watchers import WatchedCall
 class LoggedCalls:
     """Tells of calls at the level `debug`."""
 
-    def around(self, call: WatchedCall, run: Callable[[], Any]) -> Any:
+    def around(self, call: WatchedCall, run: Callable[[WatchedCall], Any]) -> Any:
         """What a call gives."""
         __tracebackhide__ = True
         if not is_logged(logging.DEBUG):
-            return run()
+            return run(call)
         begin = time.perf_counter()
-        result = run()
+        result = run(call)
         log(logging.DEBUG, "call of %r: %.3f ms", call.called, 1e3 * (time.perf_counter() - begin))
         return result
 

@@ -12,6 +12,7 @@ import pytest
 
 import tadc
 from tadc.api import profiling
+from tadc.backend.cpu import thread_pool
 from tadc.backend.runtime.call_watchers import WATCHERS
 
 TWO = "x: f64[N, M]; z[j] = sum{i} (x[i, j]*x[i, 0]); t = max{j} (z[j])"
@@ -120,6 +121,75 @@ def test_what_is_wrong_is_said_as_without() -> None:
     assert not found.calls
     with pytest.raises(tadc.UsageError):
         tadc.profile(True)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(tadc.UsageError, match="maps is True or False"):
+        tadc.profile(maps=5)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("wrong", [3.0, None, "abc"])
+def test_what_is_no_array_is_said_as_without(wrong: object) -> None:
+    f = tadc.function("x: f64[N]; y[i] = x[i]")
+    with pytest.raises(tadc.CompileError) as plain:
+        f(wrong)
+    with tadc.profile(), pytest.raises(tadc.CompileError) as error:
+        f(wrong)
+    assert [d.code for d in error.value.diagnostics] == [d.code for d in plain.value.diagnostics]
+
+
+def test_others_around_see_the_calls_too() -> None:
+    f = tadc.function("x: f64[N]; y[i] = sqrt(x[i]) + 0.4375")
+    with tadc.profile() as outer, tadc.debug_nans(), tadc.profile() as inner:
+        f(np.ones(3))
+        with pytest.raises(tadc.CompileError, match="is not a number"):
+            f(-np.ones(3))
+    assert [len(call.maps) for call in outer.calls] == [1, 1]
+    assert [len(call.maps) for call in inner.calls] == [1]
+    assert [call.sizes for call in inner.calls] == [(("N", 3),)]
+
+
+@pytest.mark.skipif(not thread_pool.is_supported(), reason="one thread on this system")
+def test_the_threads_of_a_block_around() -> None:
+    f, x = tadc.function("x: f64[N]; y[i] = exp(sin(x[i])) + 0.4375"), np.ones(1 << 19)
+    with tadc.config(threads=1), tadc.profile() as found:
+        f(x)
+        mine, all = time.thread_time(), time.process_time()
+        for _ in range(20):
+            f(x)
+        mine, all = time.thread_time() - mine, time.process_time() - all
+    assert all - mine < mine / 4
+    assert len(found.calls[-1].maps) == 1
+
+
+def test_a_profile_may_go_on() -> None:
+    f, found = tadc.function("x: f64[N]; y[i] = x[i]"), tadc.profile()
+    for _ in range(2):
+        with found:
+            f(np.ones(3))
+    assert len(found.calls) == 2
+    assert not WATCHERS
+
+
+def test_calls_while_another_thread_reads() -> None:
+    f, x = tadc.function("x: f64[N]; y[i] = x[i] + 0.1875"), np.ones(3)
+    with tadc.profile() as found:
+        f(x)
+        thread = threading.Thread(target=lambda: [f(np.ones(n)) for n in range(1, 200)])
+        thread.start()
+        while thread.is_alive():
+            assert found.calls
+            assert found.parts()
+        thread.join()
+    assert len(found.calls) == 200
+    assert len(found._timed) == 1  # pyright: ignore[reportPrivateUsage]
+
+
+def test_compiling_in_another_thread_does_not_count() -> None:
+    f = tadc.function("x: f64[N]; y[i] = tanh(x[i])**3 + exp(-x[i]) + 0.8125*x[i]")
+    begin = time.perf_counter()
+    with tadc.profile(maps=False) as found:
+        thread = threading.Thread(target=lambda: f(np.ones(4)))
+        thread.start()
+        thread.join()
+    assert found.calls[0].seconds < (time.perf_counter() - begin) / 4
 
 
 def test_recurrences_index_arrays_and_open_functions() -> None:
