@@ -72,14 +72,12 @@ def read_linalg(module: ir.Operation, function: ir.Operation) -> None:
         taken = {symbol_name(op.operation) for op in module.regions[0].blocks[0].operations
                  if "sym_name" in op.operation.attributes}  # fmt: skip
         name = symbol_name(function)
-        same = found.takes_place_of(function)
         try:
-            made = write_program(
-                found.program, module, name if same else first_free(f"{name}_program", taken), before=function
-            )
+            made = write_program(found.program, module, first_free(f"{name}_program", taken), before=function)
         except IndexOverflow as overflow:
             raise UnsupportedIR(str(overflow), function.location) from None
-        if same:
+        if found.takes_place_of(function, made):
+            made.attributes["sym_name"] = ir.StringAttr.get(name)
             for said in function.attributes:
                 if said not in (*made.attributes, "arg_attrs", "res_attrs"):
                     made.attributes[said] = function.attributes[said]
@@ -154,19 +152,13 @@ class _FoundProgram:
             message = "it asserts something about more than sizes"
             raise UnsupportedIR(message, function.location) from None
 
-    def takes_place_of(self, function: ir.Operation) -> bool:
-        """Whether the program has the type of a function."""
-        program = self.program
-        if self.constants or self.results != tuple(d.name for d in program.outputs):
+    def takes_place_of(self, function: ir.Operation, made: ir.Operation) -> bool:
+        """Whether the program, as it is made, has the type of a function."""
+        if self.results != tuple(d.name for d in self.program.outputs):
             return False
-        arguments = function.regions[0].blocks[0].arguments
-        if any(isinstance(a.type, ir.FloatType) for a in arguments):
-            return False
-        if any(a.is_index_array for a in program.arguments):
+        if any(a.is_index_array for a in self.program.arguments):
             return False  # Its elements are tested, and may be of another type.
-        sizes = [n for n, a in enumerate(arguments) if isinstance(a.type, ir.IndexType)]
-        last = list(range(len(arguments) - len(sizes), len(arguments)))
-        return sizes == last and len(program.sizes) == len(sizes)
+        return made.attributes["function_type"] == function.attributes["function_type"]
 
 
 def _completed(program: Program, read: ImportedProgram, sizes: Sequence[str]) -> Program:

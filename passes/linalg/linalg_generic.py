@@ -79,6 +79,13 @@ class _Generic:
         self.operands = list(op.operands)
         self.inputs = len(self.operands) - len(op.results)
         self.sizes = self._sizes(len(kinds))
+        wide = [d for d, size in enumerate(self.sizes) if size.number != 1]
+        for form, operand in zip(self.maps[self.inputs :], self.operands[self.inputs :], strict=True):
+            told = [r.position if isinstance(r, ir.AffineDimExpr) else -1 for r in form.results]
+            full = [size.number != 1 for size in reader.array(operand).shape]
+            written = [d for d, is_wide in zip(told, full, strict=True) if is_wide]
+            if sorted(written) != [d for d in wide if not self.is_reduction[d]]:
+                refuse("an output that is not written once at each place", reader.place(op))
 
     def _sizes(self, loops: int) -> list[IndexForm]:
         """The size of each loop, as a dimension of an operand that it alone reads tells it."""

@@ -10,6 +10,7 @@ from tadc.dialect.mlir import ir
 from tadc.passes.linalg.decided_choices import decided
 from tadc.passes.linalg.elements import (
     AllOf,
+    Chosen,
     Compared,
     Condition,
     Float,
@@ -75,6 +76,8 @@ _FLOAT_PREDICATES = (
     "",
 )
 _INTEGER_PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
+#: Of one bit these make 0 or -1.
+_SIGNED = ("arith.extsi", "arith.sitofp", "arith.index_cast")
 _AFFINE = ("affine.apply", "affine.max", "affine.min")
 _DYNAMIC = -(2**63)
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -245,8 +248,10 @@ class LinalgReader:
         if name == "arith.constant":
             return self._constant(op.attributes["value"], value)
         if name == "tensor.dim":
-            dimension = self.form(op.operands[1]).number
-            return Integer(self.array(op.operands[0]).shape[dimension or 0])
+            shape, dimension = self.array(op.operands[0]).shape, self.form(op.operands[1]).number
+            if dimension is None or not 0 <= dimension < len(shape):
+                refuse("a size of a dimension that there is not, or that no number tells", self.place(op))
+            return Integer(shape[dimension])
         if name == "tensor.extract":
             array = self.array(op.operands[0])
             indices = [as_value(self.scalar(index, memo)) for index in list(op.operands)[1:]]
@@ -290,6 +295,11 @@ class LinalgReader:
         made = OPERATIONS.get(name)
         if made is None:
             refuse_operation(name, self.place(op))
+        types = [getattr(value.type, "element_type", value.type) for value in (*op.results, *op.operands)]
+        if name in _SIGNED and str(types[-1]) == "i1":
+            operands = [OPERATIONS["arith.subi"](Integer(number(0)), as_value(operands[0]))]
+        if name == "arith.trunci" and not _fits(as_value(operands[0]), types[0].width):
+            refuse("an integer that is made narrower and may not fit", self.place(op))
         if name in ("arith.andi", "arith.ori", "arith.xori") and str(op.results[0].type) not in (
             "i1",
             "tensor<i1>",
@@ -441,6 +451,17 @@ def _are_apart(one: Element, other: Element) -> bool:
     """Whether elements of an array are never the same one: a subscript is another number."""
     numbers = ((a.number, b.number) for a, b in zip(one.at, other.at, strict=True))
     return any(a is not None and b is not None and a != b for a, b in numbers)
+
+
+def _fits(value: Value, bits: int) -> bool:
+    """Whether an integer has so many bits or fewer, of which 32 are enough for whatever is no number."""
+    if isinstance(value, Chosen):
+        return _fits(value.then, bits) and _fits(value.other, bits)
+    if not isinstance(value, Integer) or (bits >= 32 and value.form.number is None):
+        return bits >= 32
+    most = 2 ** (bits - 1)
+    above, below = value.form.plus(most), value.form.scaled(-1).plus(most - (bits > 1))
+    return is_never_negative(above) and is_never_negative(below)
 
 
 def affine_form(

@@ -25,6 +25,7 @@ from tadc.passes.linalg.index_forms import (
     Atom,
     Counter,
     IndexForm,
+    atoms_of,
     divided,
     is_never_negative,
     number,
@@ -268,12 +269,14 @@ class _Loop:
         source = self._array(op.operands[0])
         time, initial = self.time, self.initial[index]
         offsets, kept, sizes = slice_places(reader, op, source.shape)
-        along = [d for d, offset in enumerate(offsets) if any(atom is time for atom, _ in offset.terms)]
-        if len(along) != 1 or sizes[along[0]].number != 1:
+        along = [d for d, offset in enumerate(offsets) if time in atoms_of([offset])]
+        dimension = along[0] if len(along) == 1 and sizes[along[0]].number == 1 else None
+        times = 0 if dimension is None else dict(offsets[dimension].terms).get(time, 0)
+        if dimension is None or not times:
             refuse("a loop that writes to an array in an unusual way", self.place)
-        dimension = along[0]
-        times = dict(offsets[dimension].terms)[time]
         base = offsets[dimension] - of_atom(time).scaled(times)
+        if time in atoms_of([base]):
+            refuse("a loop that writes to an array in an unusual way", self.place)
 
         def at(where: tuple[IndexForm, ...]) -> Scalar:
             gap = (where[dimension] - base).scaled(1 if times > 0 else -1)
@@ -288,7 +291,12 @@ class _Loop:
             inside = [
                 compared("<=", Integer(number(0)), Integer(step)),
                 compared("<", Integer(step), Integer(steps)),
+                compared("=", Integer(step.scaled(abs(times))), Integer(gap)),
             ]
+            for d, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
+                if d != dimension:
+                    inside.append(compared("<=", Integer(offset), Integer(where[d])))
+                    inside.append(compared("<", Integer(where[d]), Integer(offset + size)))
             return chosen(both(*inside), written, initial.read(where))
 
         reader.computed(result, initial.shape, at, "", self.place)
@@ -325,6 +333,9 @@ class _For(_Loop):
     """A loop from a number to another."""
 
     def _begin(self, now: IndexForm) -> None:
+        type = self.body.arguments[0].type
+        if isinstance(type, ir.IntegerType) and type.width < 32:
+            refuse(f"a loop that counts in {type}, which may not fit, cannot be imported", self.place)
         at = product(now, self.reader.form(self.op.operands[2]))
         assert at is not None
         self.reader.give_scalar(self.body.arguments[0], Integer(self.reader.form(self.op.operands[0]) + at))

@@ -104,7 +104,9 @@ def slice_places(
     if op.name == "tensor.insert":
         indices = list(op.operands)[2:]
         return [reader.form(index) for index in indices], [], [number(1)] * len(indices)
-    offsets, sizes, _ = _slices(reader, op, list(op.operands)[2:])
+    offsets, sizes, strides = _slices(reader, op, list(op.operands)[2:])
+    if any(stride.number != 1 for stride, size in zip(strides, sizes, strict=True) if size.number != 1):
+        refuse("a loop that writes slices with strides", reader.place(op))
     forms = [offset.form for offset in offsets if isinstance(offset, Integer)]
     if len(forms) < len(offsets):
         reader.refuse_index(op)

@@ -1,6 +1,7 @@
 """Modules of hosts that call programs of ours: through our passes and upstream's they run, and are right."""
 
 import ctypes
+import re
 from pathlib import Path
 
 import numpy as np
@@ -257,5 +258,166 @@ def test_operations_of_unknown_dialects_stay():
     module = ir.Module.parse(text, context)
     before = str(module)
     with pytest.warns(tadc.CompileWarning, match="`theirs.op` cannot be imported"):
+        tadc.run_passes(module, "linalg-to-tad")
+    assert str(module) == before
+
+
+def run_before_and_after(text: str, *arrays: np.ndarray, like: np.ndarray) -> tuple[np.ndarray, ...]:
+    """What `@f` of a module gives to a host, by upstream's passes alone and by ours."""
+    arguments, results = re.findall(r"@f\((.*?)\) -> (.*?) \{", text)[0]
+    names, types = re.sub(r":[^,]*", "", arguments), re.sub(r"%\w+: ", "", arguments)
+    called = f"%r = func.call @f({names}) : ({types}) -> {results}\nreturn %r : {results}"
+    text += f"\nfunc.func @host({arguments}) -> {results} {{ {called} }}"
+    passes = ("canonicalize", "linalg-to-tad,tad-to-loops")
+    return tuple(run(text, each, "host", *[a.copy() for a in arrays], like=like) for each in passes)
+
+
+def loop_over(bounds: str, place: str, written: str, type: str) -> str:
+    """A function whose loop writes elements of `%u` into `%y`."""
+    return f"""func.func @f(%y: {type}, %u: tensor<8xf64>) -> {type} {{
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c2 = arith.constant 2 : index
+        %c3 = arith.constant 3 : index
+        %c4 = arith.constant 4 : index
+        %c7 = arith.constant 7 : index
+        %c8 = arith.constant 8 : index
+        %r = scf.for %t = {bounds} iter_args(%a = %y) -> {type} {{
+          %p = {place} : index
+          %v = tensor.extract %u[%t] : tensor<8xf64>
+          %s = tensor.extract_slice %u[%t] [1] [1] : tensor<8xf64> to tensor<1xf64>
+          %b = {written} {type}
+          scf.yield %b : {type}
+        }}
+        return %r : {type}
+    }}"""
+
+
+@pytest.mark.parametrize(
+    ("bounds", "place", "written", "type"),
+    [
+        ("%c1 to %c8 step %c2", "arith.addi %t, %c0", "tensor.insert %v into %a[%p] :", "tensor<8xf64>"),
+        (
+            "%c1 to %c8 step %c2",
+            "arith.addi %t, %c0",
+            "tensor.insert_slice %s into %a[%p] [1] [1] : tensor<1xf64> into",
+            "tensor<8xf64>",
+        ),
+        ("%c0 to %c8 step %c3", "arith.subi %c7, %t", "tensor.insert %v into %a[%p] :", "tensor<8xf64>"),
+        ("%c0 to %c4 step %c1", "arith.addi %t, %t", "tensor.insert %v into %a[%p] :", "tensor<8xf64>"),
+        (
+            "%c1 to %c4 step %c1",
+            "arith.addi %t, %t",
+            "tensor.insert %v into %a[%p, %c1] :",
+            "tensor<8x3xf64>",
+        ),
+    ],
+)
+def test_loops_write_elements_that_are_apart(bounds, place, written, type):
+    y = np.random.default_rng(7).normal(size=(8, 3) if "x3" in type else 8)
+    wanted, found = run_before_and_after(loop_over(bounds, place, written, type), y, np.arange(8.0), like=y)
+    assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%z = tensor.cast %x : tensor<?xf64> to tensor<4xf64>\n"
+        "%r = linalg.exp ins(%z : tensor<4xf64>) outs(%y : tensor<4xf64>) -> tensor<4xf64>",
+        "%r = linalg.add ins(%x, %y : tensor<?xf64>, tensor<4xf64>) outs(%y : tensor<4xf64>)"
+        " -> tensor<4xf64>",
+    ],
+)
+def test_functions_keep_their_types(body):
+    text = f"""func.func @f(%x: tensor<?xf64>, %y: tensor<4xf64>) -> tensor<4xf64> {{
+        {body}
+        return %r : tensor<4xf64>
+    }}"""
+    wanted, found = run_before_and_after(text, np.arange(4.0), np.ones(4), like=np.empty(4))
+    np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def of_elements(type: str, body: str, written: str = "(d0)") -> str:
+    """A function of each element `%k` of a tensor of integers."""
+    return f"""func.func @f(%i: tensor<4x{type}>) -> tensor<4xf64> {{
+        %c2 = arith.constant 2 : index
+        %e = tensor.empty() : tensor<4xf64>
+        %r = linalg.generic {{
+          indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> {written}>],
+          iterator_types = ["parallel"]
+        }} ins(%i : tensor<4x{type}>) outs(%e : tensor<4xf64>) {{
+        ^bb0(%k: {type}, %o: f64):
+          {body}
+          linalg.yield %v : f64
+        }} -> tensor<4xf64>
+        return %r : tensor<4xf64>
+    }}"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%v = arith.sitofp %k : i1 to f64",
+        "%v = arith.uitofp %k : i1 to f64",
+        "%w = arith.extsi %k : i1 to i32\n%v = arith.sitofp %w : i32 to f64",
+        "%w = arith.index_cast %k : i1 to index\n%z = arith.index_cast %w : index to i64\n"
+        "%v = arith.sitofp %z : i64 to f64",
+    ],
+)
+def test_one_bit_has_a_sign(body):
+    given = np.array([True, False, True, True])
+    wanted, found = run_before_and_after(of_elements("i1", body), given, like=np.empty(4))
+    assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            of_elements("i64", "%w = arith.trunci %k : i64 to i8\n%v = arith.sitofp %w : i8 to f64"),
+            "narrower and may not fit",
+        ),
+        (
+            of_elements(
+                "i32",
+                "%n = tensor.dim %i, %c2 : tensor<4xi32>\n%w = arith.index_cast %n : index to i64\n"
+                "%v = arith.sitofp %w : i64 to f64",
+            ),
+            "a dimension that there is not",
+        ),
+        (
+            """func.func @f(%x: tensor<4x4xf64>) -> tensor<4x4xf64> {
+              %r = linalg.generic {
+                indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1, d1)>],
+                iterator_types = ["parallel", "parallel"]
+              } ins(%x : tensor<4x4xf64>) outs(%x : tensor<4x4xf64>) {
+              ^bb0(%a: f64, %b: f64):
+                %v = math.exp %a : f64
+                linalg.yield %v : f64
+              } -> tensor<4x4xf64>
+              return %r : tensor<4x4xf64>
+            }""",
+            "not written once at each place",
+        ),
+        (
+            """func.func @f(%x: f64) -> tensor<f64> {
+              %c0 = arith.constant 0 : i8
+              %c1 = arith.constant 1 : i8
+              %c9 = arith.constant 9 : i8
+              %r = scf.for %t = %c0 to %c9 step %c1 iter_args(%a = %x) -> f64 : i8 {
+                %b = math.exp %a : f64
+                scf.yield %b : f64
+              }
+              %s = tensor.from_elements %r : tensor<f64>
+              return %s : tensor<f64>
+            }""",
+            "counts in i8",
+        ),
+    ],
+)
+def test_what_would_not_be_right_stays(text, said):
+    module = ir.Module.parse(text, new_context())
+    before = str(module)
+    with pytest.warns(tadc.CompileWarning, match=said):
         tadc.run_passes(module, "linalg-to-tad")
     assert str(module) == before
