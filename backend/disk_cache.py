@@ -142,15 +142,18 @@ def configured() -> DiskCache | None:
     """The cache that is asked for here; None where it is off, or has no place."""
     if not current("cache") or not hasattr(os, "geteuid"):
         return None
-    folder = current("cache_dir")
-    if not folder:
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        # A relative path is to be ignored: XDG Base Directory Specification 0.8.
-        base = base if os.path.isabs(base) else os.path.expanduser("~/.cache")
-        if not os.path.isabs(base):
-            return None
-        folder = os.path.join(base, "tadc")
-    return DiskCache(os.path.abspath(folder), current("cache_size"))
+    folder = configured_folder()
+    return DiskCache(os.path.abspath(folder), current("cache_size")) if folder else None
+
+
+def configured_folder() -> str:
+    """Where the cache is; an empty word where it has no place."""
+    if chosen := current("cache_dir"):
+        return chosen
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # A relative path is to be ignored: XDG Base Directory Specification 0.8.
+    base = base if os.path.isabs(base) else os.path.expanduser("~/.cache")
+    return os.path.join(base, "tadc") if os.path.isabs(base) else ""
 
 
 def _name(key: str) -> str:

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 from tadc.lattice.late_dataclasses import dataclass
@@ -67,6 +68,14 @@ def parse_size(text: str) -> int | None:
     return int(match[1]) * _UNITS[match[2]] if match else None
 
 
+def whole_number(value: Any) -> int | None:
+    """A value of any type as an integer; None for what is none, as True and arrays of several elements."""
+    try:
+        return None if isinstance(value, bool) else index(value)
+    except TypeError:
+        return None
+
+
 def _parse_count(text: str) -> int | None:
     text = text.strip()
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else None
@@ -78,7 +87,11 @@ def _parse_level(text: str) -> str | None:
 
 
 #: Kinds of which every text is something; of a number of threads `thread_count` says what is wrong.
-_WORDS: dict[str, Callable[[str], Any]] = {"switch": lambda text: text != "0", "folder": str, "threads": str}
+_WORDS: dict[str, Callable[[str], Any]] = {
+    "switch": lambda text: text != "0",
+    "folder": os.path.expanduser,
+    "threads": str,
+}
 
 #: What reads others, what they are, how the default is shown, and an example.
 _READ: dict[str, tuple[Callable[[str], Any], str, Callable[[Any], str], str]] = {

@@ -283,8 +283,8 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_674,
-    "backend": 17_436,
-    "tadc": 43_997,
+    "backend": 17_466,
+    "tadc": 44_014,
     "tadc/apps": 14_226,
 }
 

@@ -57,10 +57,19 @@ class Blocks:
                     return blocks[0]
             made = empty(size, uint8)
             blocks.insert(0, made)
-            total = sum([block.nbytes for block in blocks])
-            while total > limit or len(blocks) > MOST:
-                total -= blocks.pop().nbytes
+            self._keep(limit)
             return made
+
+    def trim(self) -> None:
+        """Keep no more than the limit, which is another than before."""
+        with self.lock:
+            self._keep(self.limit)
+
+    def _keep(self, limit: int) -> None:
+        blocks = self.blocks
+        total = sum([block.nbytes for block in blocks])
+        while total > limit or len(blocks) > MOST:
+            total -= blocks.pop().nbytes
 
     def forget(self) -> None:
         """Keep none of them; those in use stay as they are."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from tadc.backend.environment import OPTIONS, choose_for_process, current, for_process
+from tadc.backend.environment import OPTIONS, choose_for_process, current, for_process, whole_number
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.forks import new_lock
 
@@ -81,9 +81,9 @@ def set_num_threads(count: int) -> None:
 
 def checked_threads(count: Any) -> int:
     """A number of threads. Raises ArgumentError (TAD0509) for what is none."""
-    if isinstance(count, bool) or not hasattr(count, "__index__"):
+    number = whole_number(count)
+    if number is None:
         raise _wrong(f"`{count!r}`, of type {type(count).__name__},", "pass an integer")
-    number: int = count.__index__()
     if not 1 <= number <= MOST:
         raise _wrong(f"`{number}`", "`tadc.set_num_threads(1)` uses the caller's thread alone")
     return number

@@ -34,13 +34,18 @@ class Versions(Generic[Kernel]):
     def __init__(self, work: Sequence[Counted], count: int | None = None, worth: int = WORTH) -> None:
         self.work, self.worth = work, worth
         self.make: Callable[[Mapping[str, int]], Kernel] | None = None
-        self.count = current("versions") if count is None else count
+        self.count = count
         self._made: dict[tuple[int, ...], Kernel | None] = {}
         self._lock = new_lock()
 
+    @property
+    def most(self) -> int:
+        """How many there are at most; what is chosen here where nothing was given."""
+        return current("versions") if self.count is None else self.count
+
     def is_worth(self, sizes: Mapping[str, int]) -> bool:
         """Whether a call with these sizes does enough for a version, and there may be any."""
-        return self.count > 0 and sum(counted.at(sizes) for counted in self.work) >= self.worth
+        return sum(counted.at(sizes) for counted in self.work) >= self.worth and self.most > 0
 
     def at(self, sizes: Mapping[str, int], always: bool = False) -> Kernel | None:
         """The version for these sizes, compiled if it is the first time; None for a call that has none.
@@ -53,7 +58,7 @@ class Versions(Generic[Kernel]):
             return None
         key = tuple(sizes.values())
         with self._lock:
-            if key not in self._made and (always or len(self._made) < self.count):
+            if key not in self._made and (always or len(self._made) < self.most):
                 try:
                     self._made[key] = self.make(sizes)
                 except CompileError:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
+from tadc.backend.environment import parse_size, whole_number
 from tadc.frontend.diagnostics import CompileError, Diagnostic, UsageError
 
 P = ParamSpec("P")
@@ -126,7 +127,7 @@ def checked_choice(value: Any, what: str, choices: Iterable[str]) -> None:
 
 def checked_number(value: Any, what: str, least: int, wanted: str, is_whole: bool = True) -> None:
     """Raise UsageError for what is no whole number from `least` on, or no number above it."""
-    is_number = hasattr(value, "__index__") or (not is_whole and hasattr(value, "__float__"))
+    is_number = whole_number(value) is not None or (not is_whole and hasattr(value, "__float__"))
     if not is_number or isinstance(value, bool) or getattr(value, "shape", ()):
         raise usage(f"{what} is {wanted}, not {shown_value(value)}")
     if not (value >= least if is_whole else value > least):
@@ -135,15 +136,13 @@ def checked_number(value: Any, what: str, least: int, wanted: str, is_whole: boo
 
 def checked_bytes(value: Any, what: str = "memory_limit") -> int | None:
     """A number of bytes, also as text (`"64M"`). Raises UsageError for what is none."""
-    from tadc.backend.environment import parse_size
-
     if value is None:
         return None
-    found: Any = parse_size(value) if isinstance(value, str) else value
-    if isinstance(found, bool) or not hasattr(found, "__index__") or found.__index__() < 0:
+    found = parse_size(value) if isinstance(value, str) else whole_number(value)
+    if found is None or found < 0:
         help = f'write `{what}="64M"`, or `{what}=1 << 26`'
         raise usage(f"{what} is a number of bytes, not {shown_value(value)}", help)
-    return found.__index__()
+    return found
 
 
 def checked_switch(value: Any, what: str) -> bool:

@@ -30,6 +30,7 @@ from tadc.caller.boundary import (
 )
 from tadc.caller.logs import LOGGED_CALLS
 from tadc.caller.showing import ShownAsTables
+from tadc.frontend.diagnostics import ArgumentError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,7 +43,8 @@ class Configuration(ShownAsTables):
 
     An attribute is the value that holds here, and `print(tadc.config)` shows all of them and who chose each:
     a block, else the process, else the environment. A block is for the thread, or the task of asyncio, that
-    runs it; threads that start inside have the settings of the process.
+    runs it; threads that start inside have the settings of the process. Between the elements of a generator
+    a block in it holds for the caller.
 
     The settings are `threads` (1 to 1024), `cache`, `cache_dir`, `cache_size` (bytes, or "64M"), `tuned`,
     `versions`, `keep_memory` (bytes), and `log` ("off", "info" or "debug"). Both calls raise UsageError for
@@ -68,12 +70,20 @@ class Configuration(ShownAsTables):
         if threads is not None:
             set_num_threads(threads)
         choose_for_process(values)
+        if "keep_memory" in values:
+            from tadc.backend.runtime.reused_memory import KEPT
+
+            KEPT.trim()
         for watcher in _watchers(values):
             watch_for_good(watcher)
 
     def __getattr__(self, name: str) -> Any:
         if name not in OPTIONS:
             raise AttributeError(f"tadc has no setting {name!r}{''.join(f'; {h}' for h in _near(name))}")
+        if name == "cache_dir":
+            from tadc.backend.disk_cache import configured_folder
+
+            return configured_folder()
         return get_num_threads() if name == "threads" else current(name)
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
@@ -84,15 +94,23 @@ class Configuration(ShownAsTables):
         return [*OPTIONS, "latex", "set"]
 
     def __repr__(self) -> str:
-        return f"tadc.config({', '.join(f'{name}={getattr(self, name)!r}' for name in OPTIONS)})"
+        return f"tadc.config({', '.join(f'{name}={_shown(name)}' for name in OPTIONS)})"
 
     def _tables(self) -> list[Table]:
         from rich.table import Table
 
         table = Table("setting", "value", "from", title="settings")
         for name in OPTIONS:
-            table.add_row(name, repr(getattr(self, name)), who_chose(name))
+            table.add_row(name, _shown(name), who_chose(name))
         return [table]
+
+
+def _shown(name: str) -> str:
+    """What holds here, as it is written in Python; what is wrong as it is."""
+    try:
+        return repr(getattr(CONFIG, name))
+    except ArgumentError:
+        return repr(current(name))
 
 
 CONFIG = Configuration()
@@ -136,9 +154,9 @@ def _near(name: str) -> list[str]:
 def _folder(value: Any, name: str) -> str:
     if isinstance(value, os.PathLike):
         return _folder(os.fspath(value), name)  # pyright: ignore[reportUnknownArgumentType]
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or "\0" in value:
         raise usage(f"{name} is the path of a folder, not {shown_value(value)}")
-    return value
+    return os.path.expanduser(value)
 
 
 def _size(value: Any, name: str) -> int:

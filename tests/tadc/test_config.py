@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,10 @@ def test_what_is_wrong_is_said() -> None:
         ({"thread": 1}, "there is no setting `thread`", "did you mean `threads`"),
         ({"threads": 0}, "`0` is no number of threads", "1 to 1024"),
         ({"cache": 1}, "cache is True or False, not 1", ""),
+        ({"threads": np.array([1, 2])}, "of type ndarray, is no number of threads", "pass an integer"),
+        ({"keep_memory": np.array([1, 2])}, "keep_memory is a number of bytes, not an array", ""),
+        ({"versions": np.array(1.5)}, "versions is a whole number from 0 on, not array(1.5)", ""),
+        ({"cache_dir": "a\0b"}, r"cache_dir is the path of a folder, not 'a\x00b'", ""),
         ({"cache_dir": b"x"}, "cache_dir is the path of a folder", ""),
         ({"keep_memory": None}, "keep_memory is a number of bytes, not None", '"64M"'),
         ({"keep_memory": "much"}, "keep_memory is a number of bytes, not 'much'", '"64M"'),
@@ -211,6 +216,43 @@ def test_no_memory_is_kept_in_a_block() -> None:
         held = KEPT.take(3 << 20)
     assert [id(block) for block in KEPT.blocks] == before
     assert held.nbytes == 3 << 20
+
+
+def test_memory_beyond_a_new_limit_is_given_back() -> None:
+    from tadc.backend.runtime.reused_memory import KEPT
+
+    for size in (3 << 20, 2 << 20):
+        KEPT.take(size)
+    tadc.config.set(keep_memory="4M")
+    assert sum(block.nbytes for block in KEPT.blocks) <= 4 << 20
+    tadc.config.set(keep_memory=0)
+    assert not KEPT.blocks
+
+
+def test_versions_are_those_of_the_call() -> None:
+    f = tadc.function("x: f64[N]; s = sum{i} (sin(x[i]))")
+    with tadc.config(versions=0):
+        f(np.ones(200_000))
+    kernel: Any = f.compiled().kernel
+    assert not kernel.versions._made
+    f(np.ones(200_001))
+    assert [*kernel.versions._made] == [(200_001,)]
+
+
+def test_the_folder_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TADC_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert tadc.config.cache_dir == "/somewhere/tadc"
+    with tadc.config(cache_dir="~/x"):
+        assert tadc.config.cache_dir == "/home/me/x"
+
+
+def test_a_wrong_environment_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(for_process, "threads", raising=False)
+    monkeypatch.setenv("TADC_NUM_THREADS", "0")
+    assert repr(tadc.config).startswith("tadc.config(threads='0', ")
+    assert "'0'" in str(tadc.config)
 
 
 def test_settings_are_attributes() -> None:
