@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from tadc.lattice.bounds import EliminationLimit
@@ -87,6 +87,11 @@ def picture(read: ReadCertificate) -> Picture:
     """The picture of a read; raises NotDrawn."""
     if read.proof is None:
         raise NotDrawn("it reads nothing")
+    rows = chain(read.scope, read.counted, *read.outside, read.facts)
+    forms = (*read.access, *(row.form for row in rows))
+    arrays = sorted({found.array for form in forms for found in form.lookups()})
+    if arrays:
+        raise NotDrawn(f"its points depend on the elements of {', '.join(arrays)}")
     variables = {name for row in (*read.scope, *read.facts) for name in row.form.variables}
     sizes = sorted(variables - {*read.indices, *read.element})
     if sizes:

@@ -87,12 +87,14 @@ def certify(
     wrt: str | Sequence[str] | None = None,
     after: Callable[[LoweringStage, Compilation, float], None] | None = None,
     per_value: Sequence[str] = (),
+    windows: bool = True,
 ) -> Certificates:
     """The certificates of a program's gradients: of what the compiler solves on its way to them.
 
     `per_value` names sizes for whose every value the program is compiled; this is it for some. A
     program that was not read from text is printed, and its reads stand where they are printed.
-    `after` sees the stages. Raises CompileError as `derive` does.
+    `after` sees the stages. Without `windows` no loops are made, which takes MLIR.
+    Raises CompileError as `derive` does.
     """
     names, values = resolve_wrt(program, wrt), dict(program.given)
     program, source = _with_text(program)
@@ -116,7 +118,8 @@ def certify(
     conditions = tuple(required_text(rows) for rows in program.excluded)
     shown = tuple(f"{name} (here {name} = {values[name]})" for name in per_value)
     gathered = tuple(found for _, found in made)
-    return Certificates(source, names, gathered, others, conditions, shown, _windows(program, names))
+    kept = _windows(program, names) if windows else ()
+    return Certificates(source, names, gathered, others, conditions, shown, kept)
 
 
 def _windows(program: Program, wrt: tuple[str, ...]) -> tuple[str, ...]:

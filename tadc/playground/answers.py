@@ -130,9 +130,9 @@ class Answers:
 
     def warm(self, text: str, sizes: Sizes) -> dict[str, Any]:
         """Nothing: all that answers need is imported, and has run once."""
-        sizes = self.check(text, {})["sizes"]
+        chosen = self.check(text, sizes)["sizes"]
         for question in (self.gradient, self.kernel):
-            question(text, sizes)
+            question(text, chosen)
         return {}
 
     def gradient(self, text: str, sizes: Sizes) -> dict[str, Any]:
@@ -177,10 +177,10 @@ class Answers:
         found = self._read(text)
         symbols = found.symbols if isinstance(found, PerValue) else ()
         program = _with_arguments(self._program(text))
-        return {"text": str(certify(program, per_value=symbols))}
+        return {"text": str(certify(program, per_value=symbols, windows=False))}
 
     def header(self, text: str, sizes: Sizes) -> dict[str, Any]:
-        """The header of C that `tadc emit header` writes."""
+        """The header of C that `tadc emit h` writes."""
         from tadc.backend.runtime.interface import Interface
         from tadc.compiler.kernel_interface import parameters_of
         from tadc.frontend.packages import VERSION
@@ -207,7 +207,8 @@ class Answers:
         from tadc.certificates.certify import certify
         from tadc.playground.domain_pictures import domain_pictures
 
-        pictures, missing = domain_pictures(certify(_with_arguments(self._at(text, sizes))))
+        program = _with_arguments(self._at(text, sizes))
+        pictures, missing = domain_pictures(certify(program, windows=False))
         return {"pictures": pictures, "missing": missing}
 
     def kernel(self, text: str, sizes: Sizes) -> dict[str, Any]:

@@ -24,7 +24,9 @@ def domain_pictures(found: Certificates) -> tuple[list[str], list[str]]:
         try:
             drawn = picture(read)
             if not 1 <= len(read.indices) <= 3:
-                raise NotDrawn("its domain has no, or more than three indices")
+                raise NotDrawn(
+                    f"its domain has {len(read.indices) or 'no'} indices: one to three can be drawn"
+                )
             if len(drawn.domain) > MOST_POINTS:
                 raise NotDrawn(f"its domain has more than {MOST_POINTS} points: choose smaller sizes")
             if len(made) == MOST:

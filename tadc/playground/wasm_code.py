@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Sequence
 
@@ -12,9 +13,9 @@ I32, F32, F64, NOTHING = 0x7F, 0x7D, 0x7C, 0x40
 
 #: Instructions without operands of their own.
 PLAIN: dict[str, int] = {
-    "else": 0x05, "end": 0x0B, "drop": 0x1A, "select": 0x1B,
-    "i32.eqz": 0x45, "i32.eq": 0x46, "i32.lt_s": 0x48, "i32.gt_s": 0x4A, "i32.le_s": 0x4C, "i32.ge_s": 0x4E,
-    "i32.add": 0x6A, "i32.sub": 0x6B, "i32.mul": 0x6C, "i32.div_s": 0x6D, "i32.rem_s": 0x6F, "i32.and": 0x71,
+    "else": 0x05, "end": 0x0B, "select": 0x1B,
+    "i32.eqz": 0x45, "i32.lt_s": 0x48, "i32.gt_s": 0x4A, "i32.ge_s": 0x4E,
+    "i32.add": 0x6A, "i32.sub": 0x6B, "i32.mul": 0x6C, "i32.div_s": 0x6D, "i32.rem_s": 0x6F,
     "f32.=": 0x5B, "f32.!=": 0x5C, "f32.<": 0x5D, "f32.>": 0x5E, "f32.<=": 0x5F, "f32.>=": 0x60,
     "f64.=": 0x61, "f64.!=": 0x62, "f64.<": 0x63, "f64.>": 0x64, "f64.<=": 0x65, "f64.>=": 0x66,
     "f32.abs": 0x8B, "f32.neg": 0x8C, "f32.ceil": 0x8D, "f32.floor": 0x8E, "f32.sqrt": 0x91, "f32.add": 0x92,
@@ -48,19 +49,15 @@ def signed(value: int) -> bytes:
 
 @dataclass
 class FunctionCode:
-    """A function that is being written: its parameters, its locals, its instructions."""
+    """A function without parameters and results that is being written: its locals, its instructions."""
 
-    parameters: tuple[int, ...] = ()
-    results: tuple[int, ...] = ()
     locals: list[int] = field(default_factory=list[int])
     code: bytearray = field(default_factory=bytearray)
-    #: How many blocks are open.
-    depth: int = 0
 
     def local(self, type: int) -> int:
         """A new local."""
         self.locals.append(type)
-        return len(self.parameters) + len(self.locals) - 1
+        return len(self.locals) - 1
 
     def put(self, *names: str) -> None:
         """Instructions without operands."""
@@ -81,7 +78,13 @@ class FunctionCode:
 
     def number(self, type: int, value: float) -> None:
         """Push a float."""
-        self.code += b"\x43" + struct.pack("<f", value) if type == F32 else b"\x44" + struct.pack("<d", value)
+        if type == F64:
+            self.code += b"\x44" + struct.pack("<d", value)
+            return
+        try:
+            self.code += b"\x43" + struct.pack("<f", value)
+        except OverflowError:  # `struct` refuses what rounds to an infinity
+            self.code += b"\x43" + struct.pack("<f", math.copysign(math.inf, value))
 
     def load(self, type: int, offset: int) -> None:
         """Load from an address that is pushed, beyond an offset."""
@@ -100,12 +103,10 @@ class FunctionCode:
     def open(self, what: str, type: int = NOTHING) -> None:
         """Begin a `block`, `loop` or `if`; `close` ends it."""
         self.code += bytes([{"block": 0x02, "loop": 0x03, "if": 0x04}[what], type])
-        self.depth += 1
 
     def close(self) -> None:
         """End a block."""
         self.put("end")
-        self.depth -= 1
 
     def branch(self, level: int) -> None:
         """Leave a block, or go on with a loop: the `level`-th around, from 0."""
@@ -126,8 +127,8 @@ def module_bytes(
 ) -> bytes:
     """A module that imports functions of floats by name and number of operands, and has functions, of which
     the last is `exported`, and `memory` of so many bytes."""
-    types = [((F64,) * arity, (F64,)) for _, arity in imports]
-    types += [(f.parameters, f.results) for f in functions]
+    types: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((F64,) * arity, (F64,)) for _, arity in imports]
+    types += [((), ())] * len(functions)
     distinct = list(dict.fromkeys(types))
     numbers = [unsigned(distinct.index(type)) for type in types]
     signatures = [

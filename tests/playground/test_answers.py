@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from tadc.frontend.per_value import read_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.specialise import specialised
+from tests.pages import ROOT
 
 CONV = "x: f64[N]\nw: f64[K]\ny[i: N - K + 1] = sum{k} (x[i + k] * w[k])\n"
 SIZES = {"N": 12, "K": 5}
@@ -69,6 +71,23 @@ def test_answers_are_those_of_the_compiler(folder: Path) -> None:
     assert "int tad_y(const double *x" in answers["header"]["text"]
     assert len(answers["picture"]["pictures"]) == 2
     assert [i["cotangent"] for i in answers["kernel"]["inputs"]] == [None, None, "y"]
+
+
+def test_every_view_of_every_example_answers(folder: Path) -> None:
+    """A program without errors has no view with one, and a view of domains draws one or says why not."""
+    page = (ROOT / "docs" / "site" / "playground" / "page.js").read_text(encoding="utf-8")
+    listed = {
+        name: re.search(rf"const {name} = {{(.*?)\n  }};", page, re.DOTALL) for name in ("EXAMPLES", "VIEWS")
+    }
+    examples, views = (found[1] for found in listed.values() if found)
+    texts = [json.loads(text) for text in re.findall(r'": (".*"),\n', examples + "\n")]
+    names = [*re.findall(r"(\w+): \"", views), "kernel"]
+    assert len(texts) == 7
+    assert len(names) == 8
+    pairs = [(name, text) for text in texts for name in names]
+    for (name, text), answer in zip(pairs, asked(folder, *((*pair, {}) for pair in pairs)), strict=True):
+        assert bool(answer.get("errors")) == (text == texts[-1]), (name, text)
+        assert name != "picture" or answer.get("errors") or answer["pictures"] or answer["missing"], text
 
 
 def test_the_header_is_what_the_command_writes(folder: Path, tmp_path: Path) -> None:

@@ -93,6 +93,18 @@ def test_a_program_runs_and_its_gradient_is_shown(page: Any) -> None:
     np.testing.assert_allclose(values(page, "dw"), [x[k : k + 4].sum() for k in range(3)])
 
 
+def test_scalars_have_numbers_whatever_was_there_before(page: Any) -> None:
+    """A cotangent without dimensions is 1, and an argument whose rank changes is filled anew."""
+    for shape, used in (("", "a"), ("[3]", "a[i]"), ("", "a")):
+        write(page, f"a: f64{shape}\nx: f64[3]\ny = sum{{i}} ({used}**2 * x[i])\n")
+        page.get_by_text(f"da, the gradient by a{shape}", exact=True).wait_for()
+        x, a = (
+            np.array([float(v) for v in page.locator(f"input[data-input={name}]").input_value().split(",")])
+            for name in ("x", "a")
+        )
+        np.testing.assert_allclose(values(page, "dx"), np.broadcast_to(a**2, 3), rtol=1e-4)
+
+
 def test_errors_are_underlined_and_mended(page: Any) -> None:
     write(page, "x: f64[4]\ny[i] = sine(x[i])\n")
     page.locator(".pg-mark-error").get_by_text("sine").wait_for()

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node, w
 PROGRAMS = {
     "sums": "x: f64[9]; w: f64[3]; y[i: 7] = sum{k} (x[i + k] * w[k]); s = sum{i} (y[i]**3)",
     "types": "x: f32[6]; w: f64[6]; y: f32[6]; y[i] = exp(x[i]) * w[i]; z[i] = 0.1 * x[i]; n[i] = x[i] / 3",
+    "infinities": "x: f32[4]; y[i] = x[i] * 1e300; z[i] = x[i] * -1e39; w[i] = x[i] * 3.4028235e38",
     "reductions": "a: f64[4, 5]; m[i] = max{j} (a[i, j]); p[i] = prod{j} (a[i, j]); n = min{i, j} (a[i, j])",
     "logsumexp": "a: f64[4, 5]; l[i] = logsumexp{j} (40 * a[i, j])",
     "softmax": "a: f64[4, 5]; let e[i, j] = exp(a[i, j]); p[i, j] = e[i, j] / sum{k} (e[i, k])",

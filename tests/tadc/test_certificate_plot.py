@@ -95,6 +95,8 @@ def test_hull() -> None:
         ("x: f64; f[i: 900, j: 900] = x * i", "its domain has more than 20000 points"),
         ("x: f64[30000]; f[i: 3] = x[i]", "its gradient has more than 20000 elements"),
         ("x: f64; f[i: 99, j: 99, k: 99, l: 99] = x * i", "its sums have more than 200000 terms"),
+        ("t: index[4] in 3; x: f64[4]; f[n: 3] = sum{e: t[e] = n} (x[e])", "the elements of t"),
+        ("s: index[4] in 3; x: f64[3]; f[e] = x[s[e]]", "the elements of s"),
         ("x: f64[5]; f[i: 5] = if {i < 0} then (x[i]) else (0)", "it reads nothing"),
     ],
 )

@@ -235,7 +235,7 @@
 
   function checked(found) {
     const at = offsets(editor.value);
-    words = found.words.map(([start, end, kind]) => [at(start), at(end), kind]);
+    words = (found.words ?? []).map(([start, end, kind]) => [at(start), at(end), kind]);
     marks = [];
     for (const error of found.errors ?? []) {
       for (const label of error.secondary) marks.push([at(label.start), at(label.end), "note"]);
@@ -352,8 +352,8 @@
   const count = (shape) => shape.reduce((n, extent) => n * extent, 1);
 
   function first(input, n) {
-    if (input.cotangent) return { fill: "ones" };
     if (!input.shape.length) return { value: 1 };
+    if (input.cotangent) return { fill: "ones" };
     return { fill: ["a wave", "random", "a ramp"][n % 3] };
   }
   function numbers(input, position) {
@@ -374,7 +374,8 @@
   function showInputs() {
     controls.querySelectorAll(".pg-input").forEach((row) => row.remove());
     kernel.inputs.forEach((input, position) => {
-      if (!given.has(input.name)) given.set(input.name, first(input, position));
+      const form = `${input.shape.length}${input.below === null}`; // another one has other controls
+      if (given.get(input.name)?.form !== form) given.set(input.name, { ...first(input, position), form });
       const title = `${input.name}: ${input.type === "i32" ? "index" : input.type}${input.shape.length ? `[${input.shape.join(", ")}]` : ""}`;
       const label = input.cotangent ? `${title}, the cotangent of ${input.cotangent}` : title;
       controls.append(inputRow(input, position, label));
