@@ -98,10 +98,8 @@ def test_scalars_have_numbers_whatever_was_there_before(page: Any) -> None:
     for shape, used in (("", "a"), ("[3]", "a[i]"), ("", "a")):
         write(page, f"a: f64{shape}\nx: f64[3]\ny = sum{{i}} ({used}**2 * x[i])\n")
         page.get_by_text(f"da, the gradient by a{shape}", exact=True).wait_for()
-        x, a = (
-            np.array([float(v) for v in page.locator(f"input[data-input={name}]").input_value().split(",")])
-            for name in ("x", "a")
-        )
+        given = page.locator("input[data-input=a]").input_value()
+        a = np.array([float(v) for v in given.split(",")])
         np.testing.assert_allclose(values(page, "dx"), np.broadcast_to(a**2, 3), rtol=1e-4)
 
 
