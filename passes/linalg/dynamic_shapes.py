@@ -282,7 +282,9 @@ def read_dynamic_gather(reader: LinalgReader, op: ir.Operation) -> None:
             if vector < len(places.shape):
                 start.insert(vector, number(position))
             limit = Integer(source.shape[dimension] - sizes[dimension])
-            first = OPERATIONS["arith.maxsi"](places.at(tuple(start)), Integer(number(0)))
+            place = places.at(tuple(start))
+            reader.use_values([place])
+            first = OPERATIONS["arith.maxsi"](place, Integer(number(0)))
             indices[dimension] = as_value(OPERATIONS["arith.minsi"](first, limit))
         for dimension, batch in zip(batching, batches, strict=True):
             indices[dimension] = Integer(here[batch - (batch > vector)])

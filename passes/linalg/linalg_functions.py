@@ -141,6 +141,11 @@ class _FoundProgram:
         for array in read.mixed:
             message = f"elements of `{array}` are for dimensions of several sizes: give an array for each"
             raise UnsupportedIR(message, function.location)
+        for array in read.valued:
+            message = (
+                f"elements of `{array}` are used other than as subscripts: no integers below 0 are taken"
+            )
+            raise UnsupportedIR(message, function.location)
         if not isinstance(program, Program):
             raise UnsupportedIR(
                 "what it computes has another form for each value of a size", function.location

@@ -102,6 +102,8 @@ class ImportedProgram:
     equal: tuple[tuple[IndexForm, IndexForm], ...] = ()
     #: Index arrays that are bounded by the smallest of the dimensions that their elements are for.
     mixed: tuple[str, ...] = ()
+    #: Arguments of integers whose elements are more than places, or none.
+    valued: tuple[str, ...] = ()
 
 
 def program_of(
@@ -153,6 +155,7 @@ class _Reading(LinalgReader):
         self.function, self.name, self.known = function, name, by(known)
         self.constants: dict[str, Numbers] = {}
         self.given_sizes: list[str] = []
+        self.integers: list[str] = []
         self.arguments: list[ImportedTensor] = []
         self.result_names = results
         for value, said in zip(block.arguments, given, strict=True):
@@ -180,6 +183,8 @@ class _Reading(LinalgReader):
             said.name, type if not is_index else "index", shape, self.where, is_index=is_index, below=below
         )
         self.arguments.append(tensor)
+        if is_index and type != "i1":
+            self.integers.append(said.name)
         self.give(value, argument_array(tensor, type))
 
     def _scalar_argument(self, value: ir.Value, name: str) -> None:
@@ -264,6 +269,7 @@ class _Reading(LinalgReader):
             tuple(self.asserted),
             tuple(self.equal),
             tuple(self.mixed),
+            tuple(name for name in self.integers if name in self.valued or name not in self.demands),
         )
 
     @staticmethod

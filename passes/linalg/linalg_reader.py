@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import NoReturn, TypeAlias
 
@@ -78,6 +78,8 @@ _FLOAT_PREDICATES = (
 _INTEGER_PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
 #: Of one bit these make 0 or -1.
 _SIGNED = ("arith.extsi", "arith.sitofp", "arith.index_cast")
+#: These make places of places.
+_LINEAR = ("arith.addi", "arith.subi", "arith.muli", "arith.extsi", "arith.trunci", "arith.index_cast")
 _AFFINE = ("affine.apply", "affine.max", "affine.min")
 _DYNAMIC = -(2**63)
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -117,6 +119,8 @@ class LinalgReader:
         self.demands: dict[str, IndexForm] = {}
         #: Index arrays with elements for dimensions of several sizes, as the columns of a `tensor.gather`.
         self.mixed: dict[str, None] = {}
+        #: Index arrays whose elements are used for more than places, where those below 0 may be meant.
+        self.valued: set[str] = set()
         self._demanded: dict[str, list[tuple[Element, IndexForm]]] = {}
         #: What the function asserts of sizes, and forms that are equal where shapes fit each other.
         self.asserted: list[Condition] = []
@@ -255,6 +259,8 @@ class LinalgReader:
         if name == "tensor.extract":
             array = self.array(op.operands[0])
             indices = [as_value(self.scalar(index, memo)) for index in list(op.operands)[1:]]
+            if op.parent.name == "scf.if":  # It may not be read.
+                self.use_values(indices)
             return self.element(array, indices, op)
         if name == "linalg.index":
             return memo[("index", op.attributes["dim"].value)]
@@ -283,6 +289,8 @@ class LinalgReader:
             return as_value(reduce(join, [Integer(form) for form in made if form is not None]))
 
         values = [as_value(self.scalar(operand, memo)) for operand in op.operands]
+        if op.name != "affine.apply" or any(word in str(said) for word in ("mod", "div")):
+            self.use_values(values)
         if not all(map(is_whole, values)):
             self.refuse_index(op)
         return of([], values)
@@ -295,6 +303,8 @@ class LinalgReader:
         made = OPERATIONS.get(name)
         if made is None:
             refuse_operation(name, self.place(op))
+        if name not in _LINEAR:
+            self.use_values(operands)
         types = [getattr(value.type, "element_type", value.type) for value in (*op.results, *op.operands)]
         if name in _SIGNED and str(types[-1]) == "i1":
             operands = [OPERATIONS["arith.subi"](Integer(number(0)), as_value(operands[0]))]
@@ -344,12 +354,21 @@ class LinalgReader:
             self.demand(form, size)
         return array.at(tuple(forms))
 
+    def use_values(self, operands: Iterable[Scalar]) -> None:
+        """Note index arrays whose elements are in integers that are not only places."""
+        forms = (p.form for operand in operands for p in parts_of(operand) if isinstance(p, Integer))
+        self.valued.update(atom.array for atom in atoms_of(forms) if isinstance(atom, Element))
+
     def demand(self, form: IndexForm, size: IndexForm) -> None:
         """Note that an index expression has to be below a size."""
         elements = [(a, n) for a, n in form.terms if isinstance(a, Element)]
         if len(elements) != 1 or elements[0][1] != 1:
+            self.use_values([Integer(form)])
             return
         element = elements[0][0]
+        first = least(form - of_atom(element))
+        if first is None or not is_never_negative(first.scaled(-1)):  # One below 0 can be a place, too.
+            self.use_values([Integer(form)])
         rest = least((form - of_atom(element)).scaled(-1))
         if rest is None:
             return

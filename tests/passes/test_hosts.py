@@ -377,6 +377,21 @@ def test_one_bit_has_a_sign(body):
             of_elements("i64", "%w = arith.trunci %k : i64 to i8\n%v = arith.sitofp %w : i8 to f64"),
             "narrower and may not fit",
         ),
+        (of_elements("i32", "%v = arith.sitofp %k : i32 to f64"), "used other than as subscripts"),
+        (
+            of_elements(
+                "index",
+                "%c0 = arith.constant 0 : index\n%p = arith.maxsi %k, %c0 : index\n"
+                "%w = tensor.extract %i[%p] : tensor<4xindex>\n%v = tensor.extract %e[%w] : tensor<4xf64>",
+            ),
+            "used other than as subscripts",
+        ),
+        (
+            of_elements(
+                "index", "%p = arith.addi %k, %c2 : index\n%v = tensor.extract %e[%p] : tensor<4xf64>"
+            ),
+            "used other than as subscripts",
+        ),
         (
             of_elements(
                 "i32",
