@@ -244,6 +244,16 @@ def read_dynamic_pad(reader: LinalgReader, op: ir.Operation) -> None:
     reader.computed(op.results[0], shape, at)
 
 
+#: What the numbers of dimensions of a gather list.
+_GATHERED = (
+    "offset_dims",
+    "collapsed_slice_dims",
+    "start_index_map",
+    "operand_batching_dims",
+    "start_indices_batching_dims",
+)
+
+
 @translation("stablehlo.dynamic_gather")
 def read_dynamic_gather(reader: LinalgReader, op: ir.Operation) -> None:
     """Slices of an array at places, which are moved to where the whole slice is inside."""
@@ -251,28 +261,13 @@ def read_dynamic_gather(reader: LinalgReader, op: ir.Operation) -> None:
     places = reader.array(op.operands[1])
     sizes = forms_of_vector(reader, op.operands[2], op)
     about = str(op.attributes["dimension_numbers"])
-    offset, collapsed, mapped, batching, batches = (
-        _listed(about, name)
-        for name in (
-            "offset_dims",
-            "collapsed_slice_dims",
-            "start_index_map",
-            "operand_batching_dims",
-            "start_indices_batching_dims",
-        )
-    )
+    offset, collapsed, mapped, batching, batches = (_listed(about, name) for name in _GATHERED)
     found = re.search(r"index_vector_dim = (\d+)", about)
     vector = int(found[1]) if found else 0
     kept = [d for d in range(len(source.shape)) if d not in (*collapsed, *batching)]
     outer = [size for d, size in enumerate(places.shape) if d != vector]
-    rank = len(outer) + len(kept)
-    outer_dims = [d for d in range(rank) if d not in offset]
-    shape = [number(0)] * rank
-    for dimension, size in [
-        *zip(outer_dims, outer, strict=True),
-        *zip(offset, [sizes[d] for d in kept], strict=True),
-    ]:
-        shape[dimension] = size
+    outer_dims = [d for d in range(len(outer) + len(kept)) if d not in offset]
+    shape_at = dict(zip((*outer_dims, *offset), (*outer, *(sizes[d] for d in kept)), strict=True))
 
     def at(where: tuple[IndexForm, ...]) -> Scalar:
         here = [where[d] for d in outer_dims]
@@ -293,7 +288,7 @@ def read_dynamic_gather(reader: LinalgReader, op: ir.Operation) -> None:
             indices[dimension] = as_value(moved)
         return reader.element(source, indices, op)
 
-    reader.computed(op.results[0], shape, at)
+    reader.computed(op.results[0], [shape_at[d] for d in range(len(shape_at))], at)
 
 
 def _listed(about: str, name: str) -> list[int]:

@@ -201,26 +201,10 @@ class _Loop:
         """The recurrence: at the start what was there before the loop, then what a step makes."""
         reader = self.reader
         clock = Counter(steps.plus(1))
-        before = of_atom(clock).plus(-1)
-
-        def earlier(atom: Atom) -> IndexForm | None:
-            return before if atom is time else None
-
         selector = Counter(number(len(states)))
         counters = counters_of(self.frame)
         where = forms_at(counters)
-        bodies: list[Value] = []
-        for which, position in enumerate(states):
-            rank = len(self.initial[position].shape)
-            inner = where[len(where) - rank :] if rank else ()
-            inside: list[Condition] = []
-            for form, size, full in zip(where, self.frames[which], self.frame, strict=True):
-                if size != full:
-                    inside.append(compared("<", Integer(form), Integer(size)))
-            first = self.initial[position].read(inner)
-            then = as_value(with_atoms(self._array(self.yields[position]).read(inner), earlier))
-            whole = chosen(compared("=", Integer(of_atom(clock)), Integer(number(0))), first, then)
-            bodies.append(chosen(both(*inside), whole, Integer(number(0))))
+        bodies = [self._state_body(i, position, clock, where) for i, position in enumerate(states)]
         body = bodies[-1]
         for which in range(len(states) - 2, -1, -1):
             is_this = compared("=", Integer(of_atom(selector)), Integer(number(which)))
@@ -239,6 +223,23 @@ class _Loop:
                 continue
             made = reader.array(self.yields[position])
             made.at, made.is_stored, made.weight, made.reduces = following.at, True, 0, False
+
+    def _state_body(self, which: int, position: int, clock: Counter, where: tuple[IndexForm, ...]) -> Value:
+        """What a state is at a place of the frame: at the start, and after a step; 0 where it is smaller."""
+
+        def earlier(atom: Atom) -> IndexForm | None:
+            return of_atom(clock).plus(-1) if atom is self.time else None
+
+        inside: list[Condition] = []
+        for form, size, full in zip(where, self.frames[which], self.frame, strict=True):
+            if size != full:
+                inside.append(compared("<", Integer(form), Integer(size)))
+        rank = len(self.initial[position].shape)
+        inner = where[len(where) - rank :] if rank else ()
+        first = self.initial[position].read(inner)
+        then = as_value(with_atoms(self._array(self.yields[position]).read(inner), earlier))
+        whole = chosen(compared("=", Integer(of_atom(clock)), Integer(number(0))), first, then)
+        return chosen(both(*inside), whole, Integer(number(0)))
 
     def _results(
         self,

@@ -131,18 +131,16 @@ def read_slice(reader: LinalgReader, op: ir.Operation) -> None:
         steps = [product(form, stride) for form, stride in zip(inner, strides, strict=True)]
         return [step for step in steps if step is not None]
 
-    place = reader.place(op)
-    if all(isinstance(offset, Integer) for offset in offsets):
+    known = [offset.form for offset in offsets if isinstance(offset, Integer)]
+    if len(known) == len(offsets):
 
         def places(at: tuple[IndexForm, ...]) -> list[IndexForm]:
-            found: list[IndexForm] = []
-            for offset, step, size in zip(offsets, where(at), array.shape, strict=True):
-                assert isinstance(offset, Integer)
-                found.append(offset.form + step)
-                reader.demand(found[-1], size)
+            found = [offset + step for offset, step in zip(known, where(at), strict=True)]
+            for form, size in zip(found, array.shape, strict=True):
+                reader.demand(form, size)
             return found
 
-        reader.give(op.results[0], view(array, shape, places, place))
+        reader.give(op.results[0], view(array, shape, places, reader.place(op)))
         return
 
     def chosen_at(at: tuple[IndexForm, ...]) -> Scalar:
