@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from math import isfinite
 from typing import Any
@@ -14,7 +14,7 @@ from tadc.analysis.element_reads import ElementReads, TooManyReads
 from tadc.analysis.random_inputs import told_sizes
 from tadc.api.explain import element_text
 from tadc.api.function import Function
-from tadc.backend.runtime.call_watchers import WatchedCall, watching
+from tadc.backend.runtime.call_watchers import WatchedCall, unwatch, watch
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Span
 
@@ -22,8 +22,7 @@ from tadc.frontend.source import Span
 _SHOWN = 8
 
 
-@contextmanager
-def debug_nans() -> Generator[None]:
+def debug_nans() -> AbstractContextManager[None]:
     """Inside the block, raise CompileError (TAD0514) where a call of a Function has a result with a NaN.
 
     The error names the first such element, the line that defines it, and what it reads of the inputs. It is
@@ -39,12 +38,17 @@ def debug_nans() -> Generator[None]:
     ...         print(error.diagnostics[0].message)
     `y[1]` is not a number
     """
-    with watching(_NanFinder()):
-        yield
+    return _NanFinder()
 
 
-class _NanFinder:
-    """Looks at the results of functions."""
+class _NanFinder(AbstractContextManager[None]):
+    """Looks at the results of functions, of those called in blocks of it."""
+
+    def __enter__(self) -> None:
+        watch(self)
+
+    def __exit__(self, *error: object) -> None:
+        unwatch(self)
 
     def around(self, call: WatchedCall, run: Callable[[WatchedCall], Any]) -> Any:
         """What a call gives. Raises CompileError (TAD0514) for a NaN."""

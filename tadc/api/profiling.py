@@ -156,6 +156,7 @@ class Profile(ShownAsTables):
         self._maps, self._origin, self._steps = maps, time.perf_counter(), _StepsHeard([])
         self._rows: dict[tuple[int, _Sizes], _CallsAlike] = {}
         self._timed: dict[tuple[int, _Sizes], _TimedKernel] = {}
+        self._timed_for: dict[tuple[int, _Sizes], _TimedKernel | None] = {}
         self._making: dict[tuple[int, _Sizes], AbstractContextManager[Any]] = {}
         self._kept: list[Any] = []
         self._blocks: list[ExitStack] = []
@@ -246,16 +247,24 @@ class Profile(ShownAsTables):
 
     def _timed_of(self, called: Function | Compiled, sizes: _Sizes) -> _TimedKernel | None:
         """The kernel that measures the maps of a call, in the place of that which it would run."""
+        asked = id(called), sizes
+        if asked not in self._timed_for:
+            made = self._made_for(called, sizes)
+            with self._lock:
+                self._kept.append(called)  # so that no other has its number
+                self._timed_for[asked] = made
+        return self._timed_for[asked]
+
+    def _made_for(self, called: Function | Compiled, sizes: _Sizes) -> _TimedKernel | None:
+        """One for all sizes that have no version of their own."""
         if (source := _source(called)) is None:
             return None
         kernel: Any = (called.compiled() if isinstance(called, Function) else called).kernel
         has_version = kernel.versions is not None and kernel.versions.at(dict(sizes)) is not None
         key = id(called), sizes if has_version else ()
         with self._lock:
-            if key not in self._making:
-                self._kept.append(called)
-                self._making[key] = new_lock()
-        with self._making[key]:
+            making = self._making.setdefault(key, new_lock())
+        with making:
             if key not in self._timed:
                 self._timed[key] = _timed(*source, dict(key[1]))
             return self._timed[key]

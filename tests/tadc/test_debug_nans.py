@@ -23,6 +23,14 @@ def test_the_first_element_its_line_and_its_inputs() -> None:
     assert np.isnan(f(x, w).y[2])
 
 
+def test_a_block_may_be_entered_again() -> None:
+    f, block = tadc.function("x: f64[3]; y[i] = sqrt(x[i])"), tadc.debug_nans()
+    for _ in range(2):
+        with block, pytest.raises(tadc.CompileError):
+            f(-np.ones(3))
+    assert np.isnan(f(-np.ones(3))).all()
+
+
 def test_inputs_that_are_not_finite_come_first() -> None:
     f = tadc.function("x: f64[20]; s = sum{i} (x[i])")
     x = np.ones(20)
