@@ -3,7 +3,7 @@
 A script of `examples/gallery/` is in the percent format, which editors and jupytext read: `# %% [markdown]`
 begins a cell of comments, the first of which is the title, and `# %%` a cell of code. At its end a script has
 a `figure` and, where it is timed, `times`: seconds of one call by names of libraries, its own first, each of
-them `min(timeit.repeat(call, number=1, repeat=50))`.
+them `min(timeit.repeat(call, number=1, repeat=n))` with n from 10 to 50.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGES = ROOT / "docs" / "gallery"
 TIMED = "Time of one call: "
 
 INDEX = """# Gallery
-With this page you find a task that is like yours: a program, its gradient, a picture and times.
+With this page you find a task that is like yours: a program, its gradient, a picture and mostly times.
 A script of at most sixty lines in `examples/gallery` makes each page, and the tests run it; the
 site has it as a notebook too.
 

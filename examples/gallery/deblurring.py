@@ -39,7 +39,7 @@ fit = tadc.flat(loss, {"photo": start}, kernel=kernel, seen=seen)
 found = optimize.minimize(fit, start.ravel(), jac=True, method="L-BFGS-B", tol=1e-4)
 sharp = found.x.reshape(140, 140)
 before, after = (-10 * np.log10(np.mean((x - picture)[12:-12, 12:-12] ** 2)) for x in (start, sharp))
-print(f"signal to noise: {before:.0f} dB before, {after:.0f} dB after")
+print(f"peak signal-to-noise ratio: {before:.0f} dB before, {after:.0f} dB after")
 assert after > before + 8
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
 for axis, shown, title in zip(axes, (start, sharp, picture), ("seen", "sharpened", "true"), strict=True):

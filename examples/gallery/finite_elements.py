@@ -51,7 +51,7 @@ blocks = jax.jit(jax.vmap(jax.hessian(lambda u, g, a: a * jax.numpy.sqrt(1 + ((u
 place = np.repeat(corner, 3, axis=1).ravel(), np.tile(corner, 3).ravel()
 in_jax = lambda: sparse.coo_array((np.ravel(blocks(u[corner], slope, content)), place)).tocsr()
 assert abs(in_jax() - hessian.toscipy(u=u, **mesh)).max() < 1e-12
-ways = {"tadc": lambda: hessian.toscipy(u=u, **mesh), "JAX": in_jax}
+ways = {"tadc": lambda: hessian.toscipy(u=u, **mesh), "JAX and SciPy": in_jax}
 times = {name: min(timeit.repeat(way, number=1, repeat=10)) for name, way in ways.items()}
 figure = plt.figure(figsize=(6, 4))
 axis = figure.add_subplot(projection="3d", position=(-0.15, -0.2, 1.3, 1.4))
