@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
-#: Of the tests of one function `make test` runs as many as take `QUICK` seconds of CPU time; with those of the
-#: sweep they take `SWEEP` seconds, or are one. The others are slow.
+#: Of the tests of a function `make test` runs as many as take `QUICK` seconds of CPU time; with those of the
+#: sweep they take `SWEEP`, or are one. The others are slow.
 QUICK, SWEEP = 0.5, 1.0
 
 FILE = Path(__file__).with_name("cpu_seconds.txt")
