@@ -134,8 +134,9 @@ class Derived:
         """The gradient, if it reads no input that the tangents do not read."""
         function = base.of.function
         inputs, here = function.inputs, self.function.inputs
-        if base.two is not None and len(seen) == len(function.outputs) and wrt == list(base.moves.values()):
-            made, inputs = self._trimmed(base.two.gradient), (*inputs, *base.kept)
+        two = base.two
+        if two is not None and len(seen) == len(function.outputs) and wrt == list(two.gradient.gradients):
+            made, inputs = self._trimmed(two.gradient), (*inputs, *base.kept)
         else:
             made = self._trimmed(derived_for_framework(_with_outputs(function, seen), "vjp", wrt))
         count = len(inputs)
