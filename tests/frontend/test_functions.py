@@ -52,7 +52,7 @@ def test_traits_are_those_of_the_function(name: str) -> None:
     many = known.sum() > 9
     assert ("odd" in traits) == (many and np.allclose(here[known], -there[known], rtol=1e-12))
     assert ("even" in traits) == (many and np.allclose(here[known], there[known], rtol=1e-12))
-    assert ("zero at 0" in traits) == (float(f(0.0)) == 0)
+    assert ("zero at 0" in traits) == (abs(float(f(0.0))) < 1e-15)  # JAX sums Bessel functions
     between = np.concatenate([np.linspace(0.1, 0.9, 50), np.linspace(1.1, 1.9, 50)])
     slopes = np.nan_to_num(jax.jit(jax.vmap(jax.grad(f)))(between))
     assert ("flat" in traits) == (not slopes.any())
