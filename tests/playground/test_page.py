@@ -149,7 +149,7 @@ def test_a_link_holds_the_program(page: Any) -> None:
     page.evaluate("history.replaceState(null, '', location.pathname)")
     write(page, "x: f64\ny = x\n")
     page.goto(link)
-    assert page.locator("#pg-text").input_value() == text
+    page.wait_for_function("(text) => document.querySelector('#pg-text').value === text", arg=text)
 
 
 def test_keys_are_enough(page: Any) -> None:
