@@ -20,6 +20,8 @@ HTML = Path(__file__).parent.parent / "build" / "site" / "html"
 PAGES = "index arrays gallery/index gallery/gauge_block api/jax errors/TAD0302 playground".split()
 #: Milliseconds for each thing that is waited for.
 PATIENCE = 60_000
+#: How often the keys of the search are pressed, every half second.
+TRIES = 20
 OPTIONS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -117,8 +119,13 @@ def is_remote(url: str) -> bool:
 
 def searched(page: Any) -> Iterator[str]:
     """What is wrong with the search."""
-    page.goto((HTML / "index.html").as_uri(), wait_until="domcontentloaded")
-    page.keyboard.press("Control+k")
+    page.goto((HTML / "index.html").as_uri(), wait_until="load")
+    # Until the page's script runs nothing answers the keys.
+    for _ in range(TRIES):
+        page.keyboard.press("Control+k")
+        page.wait_for_timeout(500)
+        if page.evaluate("document.activeElement !== document.body"):
+            break
     page.keyboard.type("checkpoints")
     try:
         page.get_by_text("States that a gradient reads").first.wait_for()
