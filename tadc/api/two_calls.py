@@ -55,10 +55,10 @@ def in_two_calls(f: Function, wrt: Sequence[str]) -> TwoCalls | None:
     program = both.program
     if program.sparse() or any(d.order is not None for d in program.definitions):
         return None
-    kept = _kept(program, f)
+    later = _later(program)
+    kept = _kept(program, later, f)
     if not kept:
         return None
-    later = _later(program)
     first = [
         replace(d, is_output=d.name in kept or d.name in f.outputs)
         for d in program.definitions
@@ -94,13 +94,13 @@ def _later(program: Program) -> set[str]:
     return found
 
 
-def _kept(program: Program, f: Function) -> dict[str, Argument]:
+def _kept(program: Program, later: set[str], f: Function) -> dict[str, Argument]:
     """The tensors that the gradient reads of the value, as its arguments: sums that are much work, and what a
     gradient compares, which must have the bits that the value has. None if it compares what is too large."""
     from tadc.frontend.program import Argument
     from tadc.frontend.terms import Select, reachable, tensors_read
 
-    later, known = _later(program), {d.name: d for d in program.definitions}
+    known = {d.name: d for d in program.definitions}
     work = _work(program, [d for d in program.definitions if d.name not in later], f)
     found: dict[str, Argument] = {}
     again = [d for d in program.definitions if d.name in later]
@@ -131,7 +131,7 @@ def _work(program: Program, definitions: Sequence[Definition], f: Function) -> d
     found = dict.fromkeys((d.name for d in definitions), 0)
     small = {d.name for d in definitions if _is_small(d, f)}
     for d in at.definitions:
-        elements = math.prod(shape_at(at.shapes()[d.name], {}))
+        elements = math.prod(shape_at(d.shape, {}))
         if d.name not in small or not elements:
             continue
         if any(isinstance(node, Reduce) for node in reachable([d.body])):
