@@ -1,5 +1,6 @@
 ; The threads of this process that help with kernels: `tadc_parallel`, which kernels call, and what sets its
-; number of threads. Linux on x86-64 (futex, pause).
+; number of threads. `thread_pool.py` adds how helpers sleep on this system (`pool_linux.ll`, `pool_posix.ll`) and
+; how this processor waits and rounds (`pool_x86_64.ll`, `pool_aarch64.ll`).
 ;
 ; A caller opens a job, takes parts of it until none is left, closes it and waits for those that joined.
 ; A helper joins only while the job is open: who comes late finds it closed, and nobody waits for him.
@@ -21,16 +22,12 @@
 @each = internal global i64 0
 @longer = internal global i64 0
 @helpers = internal global i64 0
-@rounding = internal global i32 0
+@rounding = internal global i64 0
 @busy = internal global i32 0, align 64
-; The job that last ran on each processor: its half of `state`, while it is open.
-@ran = internal global [1024 x i32] zeroinitializer, align 64
-; The thread of the caller, whose processors are those that helpers may use.
-@caller = internal global i32 0
 @started = internal global i64 0
 @threads = internal global i64 1
 ; The number that one thread is to use in the place of that, by a key of its own; -1 before any is.
-@key = internal global i32 -1
+@key = internal global i64 -1
 
 ; A map of fewer operations is not worth a dispatch; nor is such a part of one. `passes/schedule/work_counts.py`
 ; says what an operation is.
@@ -45,19 +42,12 @@
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
+; A key has 32 bits on Linux, 64 on macOS: it is passed in a register, and stored in the low half where it is short.
 declare i32 @pthread_key_create(ptr, ptr)
-declare i32 @pthread_setspecific(i32, ptr)
-declare ptr @pthread_getspecific(i32)
+declare i32 @pthread_setspecific(i64, ptr)
+declare ptr @pthread_getspecific(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sched_yield()
-declare i32 @sched_getcpu()
-declare i32 @gettid()
-declare i32 @sched_getaffinity(i32, i64, ptr)
-declare i32 @sched_setaffinity(i32, i64, ptr)
-declare i64 @syscall(i64, ...)
-declare void @llvm.x86.sse2.pause()
-declare void @llvm.x86.sse.stmxcsr(ptr)
-declare void @llvm.x86.sse.ldmxcsr(ptr)
 
 ; Calls `body(args, begin, end)` on ranges that make up [0, elements), each once, several at a time where that
 ; pays. All begin at a multiple of `multiple`, if there are so many elements. `operations` are those of all
@@ -70,12 +60,12 @@ entry:
 
 number:
   %all = load atomic i64, ptr @threads monotonic, align 8
-  %key = load atomic i32, ptr @key monotonic, align 4
-  %no_key = icmp eq i32 %key, -1
+  %key = load atomic i64, ptr @key monotonic, align 8
+  %no_key = icmp eq i64 %key, -1
   br i1 %no_key, label %several, label %ask
 
 ask:
-  %said = call ptr @pthread_getspecific(i32 %key)
+  %said = call ptr @pthread_getspecific(i64 %key)
   %own = ptrtoint ptr %said to i64
   %none_said = icmp eq i64 %own, 0
   %here = select i1 %none_said, i64 %all, i64 %own
@@ -132,7 +122,8 @@ together:
   store i64 %each, ptr @each
   store i64 %longer, ptr @longer
   store i64 %helpers, ptr @helpers
-  call void @llvm.x86.sse.stmxcsr(ptr @rounding)
+  %rounding = call i64 @rounding_here()
+  store i64 %rounding, ptr @rounding
   store atomic i64 0, ptr @next monotonic, align 64
   call void @open(i64 %helpers)
   call void @take()
@@ -153,9 +144,7 @@ define internal void @open(i64 %helpers) {
   %open = or i64 %next, 1
   %shifted = shl i64 %open, 32
   %job = trunc i64 %open to i32
-  call i1 @first_here(i32 %job)
-  %thread = call i32 @gettid()
-  store i32 %thread, ptr @caller
+  call void @call_here(i32 %job)
   ; Before the look at `sleepers`, as a helper counts itself there before it looks at `state` for the last time.
   store atomic i64 %shifted, ptr @state seq_cst, align 64
   %sleepers = load atomic i32, ptr @sleepers seq_cst, align 4
@@ -163,71 +152,7 @@ define internal void @open(i64 %helpers) {
   br i1 %any, label %wake, label %done
 
 wake:
-  ; FUTEX_WAKE_PRIVATE
-  call i64 (i64, ...) @syscall(i64 202, ptr getelementptr (i8, ptr @state, i64 4), i32 129, i64 %helpers)
-  br label %done
-
-done:
-  ret void
-}
-
-; Whether no other thread of the job has been on this processor; from now on one has.
-define internal i1 @first_here(i32 %job) {
-entry:
-  %cpu = call i32 @sched_getcpu()
-  %known = icmp ult i32 %cpu, 1024
-  br i1 %known, label %look, label %first
-
-look:
-  %place = getelementptr [1024 x i32], ptr @ran, i64 0, i32 %cpu
-  %old = atomicrmw xchg ptr %place, i32 %job monotonic, align 4
-  %differs = icmp ne i32 %old, %job
-  ret i1 %differs
-
-first:
-  ret i1 true
-}
-
-; Takes this helper to a processor that no other thread of the job has been on, if there is one. In a virtual
-; machine a processor that rests counts as taken from it (`vcpu_is_preempted` of Linux), so the scheduler wakes
-; a helper on the processor of its caller: they share it for milliseconds, and the other one rests.
-define internal void @part(i32 %job) {
-entry:
-  %mask = alloca [128 x i8], align 8
-  call void @llvm.memset.p0.i64(ptr %mask, i8 0, i64 128, i1 false)
-  %caller = load i32, ptr @caller
-  %failed = call i32 @sched_getaffinity(i32 %caller, i64 128, ptr %mask)
-  %bad = icmp slt i32 %failed, 0
-  br i1 %bad, label %done, label %one
-
-one:
-  %cpu = phi i32 [ 0, %entry ], [ %more, %next ]
-  %place = getelementptr [1024 x i32], ptr @ran, i64 0, i32 %cpu
-  %last = load atomic i32, ptr %place monotonic, align 4
-  %taken = icmp eq i32 %last, %job
-  br i1 %taken, label %strike, label %next
-
-strike:
-  %byte = lshr i32 %cpu, 3
-  %at = getelementptr i8, ptr %mask, i32 %byte
-  %bits = load i8, ptr %at
-  %in_byte = and i32 %cpu, 7
-  %wide = shl i32 1, %in_byte
-  %bit = trunc i32 %wide to i8
-  %others = xor i8 %bit, -1
-  %rest = and i8 %bits, %others
-  store i8 %rest, ptr %at
-  br label %next
-
-next:
-  %more = add i32 %cpu, 1
-  %again = icmp ult i32 %more, 1024
-  br i1 %again, label %one, label %go
-
-; Where none is left, this fails and changes nothing.
-go:
-  call i32 @sched_setaffinity(i32 0, i64 128, ptr %mask)
-  call i1 @first_here(i32 %job)
+  call void @wake(i64 %helpers)
   br label %done
 
 done:
@@ -247,7 +172,7 @@ wait:
   br i1 %done, label %end, label %look
 
 look:
-  call void @llvm.x86.sse2.pause()
+  call void @pause()
   %more = add i64 %looks, 1
   %most = load i64, ptr @looks
   %long = icmp sgt i64 %more, %most
@@ -337,16 +262,10 @@ join:
 
 work:
   ; Threads round, and treat denormals, as their caller does: the results are the same.
-  call void @llvm.x86.sse.ldmxcsr(ptr @rounding)
+  %rounding = load i64, ptr @rounding
+  call void @round_here(i64 %rounding)
   %job_here = trunc i64 %high to i32
-  %alone = call i1 @first_here(i32 %job_here)
-  br i1 %alone, label %help, label %leave
-
-leave:
-  call void @part(i32 %job_here)
-  br label %help
-
-help:
+  call void @help_here(i32 %job_here)
   call void @take()
   %left = atomicrmw sub ptr @state, i64 1 acq_rel, align 64
   br label %worked
@@ -361,14 +280,13 @@ none:
   br i1 %tired, label %sleep, label %again
 
 again:
-  call void @llvm.x86.sse2.pause()
+  call void @pause()
   br label %look
 
 sleep:
   %value = trunc i64 %high to i32
   %before = atomicrmw add ptr @sleepers, i32 1 seq_cst, align 4
-  ; FUTEX_WAIT_PRIVATE, which returns at once where another job has come.
-  call i64 (i64, ...) @syscall(i64 202, ptr getelementptr (i8, ptr @state, i64 4), i32 128, i32 %value, ptr null)
+  call void @sleep(i32 %value)
   %after = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 4
   br label %slept
 
@@ -387,15 +305,21 @@ entry:
   br i1 %missing, label %more, label %done
 
 more:
+  %none = icmp eq i64 %started, 0
+  br i1 %none, label %first, label %mask_signals
+
+first:
+  call void @prepare_sleep()
+  br label %mask_signals
+
+mask_signals:
   call void @llvm.memset.p0.i64(ptr %mask, i8 -1, i64 128, i1 false)
-  ; Not SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE and SIGSEGV: bits 3, 4, 5, 6, 7 and 10.
-  store i64 -1273, ptr %mask
-  ; SIG_SETMASK
-  call i32 @pthread_sigmask(i32 2, ptr %mask, ptr %old)
+  store i64 MASK, ptr %mask
+  call i32 @pthread_sigmask(i32 SIG_SETMASK, ptr %mask, ptr %old)
   br label %loop
 
 loop:
-  %n = phi i64 [ %started, %more ], [ %up, %made ]
+  %n = phi i64 [ %started, %mask_signals ], [ %up, %made ]
   %again = icmp slt i64 %n, %helpers
   br i1 %again, label %make, label %end
 
@@ -419,7 +343,7 @@ refused:
 end:
   %now = phi i64 [ %n, %loop ], [ %n, %refused ]
   store atomic i64 %now, ptr @started monotonic, align 8
-  call i32 @pthread_sigmask(i32 2, ptr %old, ptr null)
+  call i32 @pthread_sigmask(i32 SIG_SETMASK, ptr %old, ptr null)
   br label %done
 
 done:
@@ -437,25 +361,26 @@ define void @tadc_pool_resize(i64 %threads) {
 ; Calls of this thread use so many threads; 0: as many as others. Callers take turns.
 define void @tadc_pool_here(i64 %threads) {
 entry:
-  %key = load atomic i32, ptr @key monotonic, align 4
-  %new = icmp eq i32 %key, -1
+  %key = load atomic i64, ptr @key monotonic, align 8
+  %new = icmp eq i64 %key, -1
   br i1 %new, label %make, label %set
 
 make:
-  %place = alloca i32
+  %place = alloca i64
+  store i64 0, ptr %place
   %failed = call i32 @pthread_key_create(ptr %place, ptr null)
   %good = icmp eq i32 %failed, 0
   br i1 %good, label %made, label %done
 
 made:
-  %fresh = load i32, ptr %place
-  store atomic i32 %fresh, ptr @key release, align 4
+  %fresh = load i64, ptr %place
+  store atomic i64 %fresh, ptr @key release, align 8
   br label %set
 
 set:
-  %now = phi i32 [ %key, %entry ], [ %fresh, %made ]
+  %now = phi i64 [ %key, %entry ], [ %fresh, %made ]
   %value = inttoptr i64 %threads to ptr
-  call i32 @pthread_setspecific(i32 %now, ptr %value)
+  call i32 @pthread_setspecific(i64 %now, ptr %value)
   br label %done
 
 done:

@@ -1,7 +1,8 @@
 """The threads of this process that kernels share, as the symbol `tadc_parallel` that they are linked with.
 
-The code is `pool.ll`. Helpers start at the first call that is worth it, take no signals, and end with
-the process. One call at a time has their help; another at the same moment runs on its own thread.
+The code is `pool.ll` with what differs by system and processor. Helpers start at the first call that is
+worth it, take no signals, and end with the process. One call at a time has their help; another at the same
+moment runs on its own thread.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +23,14 @@ from tadc.backend.runtime.thread_count import PARALLEL, tell
 from tadc.frontend.forks import new_lock
 
 _RESIZE, _HERE, _FORGET = "tadc_pool_resize", "tadc_pool_here", "tadc_pool_forget"
+
+#: The files that say how helpers sleep, by `sys.platform`, and how processors wait, by `platform.machine()`.
+SYSTEMS = {"linux": "pool_linux.ll", "darwin": "pool_posix.ll"}
+MACHINES = {
+    "x86_64": "pool_x86_64.ll",
+    "aarch64": "pool_aarch64.ll",
+    "arm64": "pool_aarch64.ll",
+}
 
 #: For systems that `pool.ll` is not written for.
 _ALONE = f"""
@@ -45,17 +55,29 @@ def address_of_pool() -> int:
     global _pool
     with _lock:
         if _pool is None:
-            _pool = start(own_code("pool.ll")) if is_supported() else linked(_ALONE, [PARALLEL])
+            _pool = start(pool_text()) if is_supported() else linked(_ALONE, [PARALLEL])
         return _pool[PARALLEL]
 
 
 def is_supported() -> bool:
     """Whether kernels can use more than one thread on this system."""
-    return sys.platform == "linux" and platform.machine() == "x86_64"
+    return sys.platform in SYSTEMS and platform.machine() in MACHINES
+
+
+def pool_text(system: str = sys.platform, machine: str = "") -> str:
+    """The code of a pool for a system and a processor, those of this process where none is named.
+
+    Helpers take no signals but those that are faults of their own, by the numbers of this system.
+    """
+    faults = (signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
+    mask = -1 - sum(1 << number - 1 for number in faults)
+    files = "pool.ll", SYSTEMS[system], MACHINES[machine or platform.machine()]
+    text = "".join(own_code(name) for name in files)
+    return text.replace("i32 SIG_SETMASK", f"i32 {signal.SIG_SETMASK:d}").replace("i64 MASK", f"i64 {mask}")
 
 
 def start(text: str) -> Library:
-    """A pool of this process, of text like that of `pool.ll`."""
+    """A pool of this process, of text like `pool_text`."""
     library = linked(text, [PARALLEL, _RESIZE, _HERE, _FORGET])
     _started.append(library)
     tell(ctypes.CFUNCTYPE(None, ctypes.c_int64)(library[_RESIZE]))

@@ -1,10 +1,13 @@
-"""The pool of threads: ranges, helpers, callers at the same moment, forks."""
+"""The pool of threads: ranges, helpers, callers at the same moment, forks; also as other systems have it."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 
@@ -14,7 +17,8 @@ import pytest
 import tadc
 from tadc.backend.cpu import thread_pool as pool
 from tadc.backend.cpu.jit import load
-from tadc.backend.cpu.kept_code import own_code
+from tadc.backend.cpu.linking import Library
+from tadc.backend.cpu.processors import Processor
 from tadc.backend.object_code import object_code
 
 pytestmark = pytest.mark.skipif(not pool.is_supported(), reason="one thread on this system")
@@ -34,6 +38,22 @@ def threads_as_before() -> Iterator[None]:
     before = tadc.get_num_threads()
     yield
     tadc.set_num_threads(before)
+
+
+@cache
+def pool_of(system: str) -> Library:
+    """A pool as that system has it; its text differs from that of the process, which others may use."""
+    return pool.start(f"{pool.pool_text(system)}; of tests\n")
+
+
+@pytest.fixture(params=[name for name in pool.SYSTEMS if name in (sys.platform, "darwin")])
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Calls go to a pool that sleeps as on this system: what macOS has, every system has that is tested."""
+    monkeypatch.setattr(pool, "_pool", pool_of(request.param))
+    return request.param
+
+
+on_each_system = pytest.mark.usefixtures("system")
 
 
 def parallel(
@@ -63,6 +83,7 @@ def ranges(elements: int, multiple: int = 1, operations: int = LARGE) -> list[tu
     return sorted(found)
 
 
+@on_each_system
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize("multiple", [1, 8, 64])
 @pytest.mark.parametrize("elements", [1, 2, 63, 64, 65, 100, 1000, 4097])
@@ -79,6 +100,7 @@ def test_ranges_make_up_the_whole(threads: int, multiple: int, elements: int) ->
     assert elements < multiple or max(steps) - min(steps) <= 1
 
 
+@on_each_system
 @pytest.mark.parametrize("elements", [0, -3])
 def test_no_elements(elements: int) -> None:
     """A loop over an empty range is the caller's business."""
@@ -86,6 +108,7 @@ def test_no_elements(elements: int) -> None:
     assert ranges(elements) == [(0, elements)]
 
 
+@on_each_system
 @pytest.mark.parametrize("operations", [-LARGE, 0, 1000, 30_000])
 def test_few_operations_stay_whole(operations: int) -> None:
     tadc.set_num_threads(2)
@@ -106,6 +129,7 @@ def meeting(threads: int) -> set[int]:
     return came
 
 
+@on_each_system
 @pytest.mark.parametrize("threads", [2, 3, 5])
 def test_threads_work_at_the_same_time(threads: int) -> None:
     tadc.set_num_threads(threads)
@@ -115,6 +139,7 @@ def test_threads_work_at_the_same_time(threads: int) -> None:
         assert threading.get_ident() in came
 
 
+@on_each_system
 def test_no_more_threads_than_asked_for() -> None:
     """Helpers that were started for an earlier call stay away."""
     tadc.set_num_threads(4)
@@ -133,6 +158,7 @@ def test_no_more_threads_than_asked_for() -> None:
     assert ranges(1000) == [(0, 1000)]
 
 
+@on_each_system
 def test_a_second_caller_does_not_wait() -> None:
     """It runs alone, on its own thread, while the first one is still at work."""
     tadc.set_num_threads(2)
@@ -155,6 +181,27 @@ def test_a_second_caller_does_not_wait() -> None:
     assert len(meeting(2)) == 2
 
 
+@on_each_system
+def test_the_child_of_a_fork_starts_helpers_of_its_own() -> None:
+    tadc.set_num_threads(3)
+    meeting(3)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if len(meeting(3)) == 3 and len(meeting(3)) == 3 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(meeting(3)) == 3
+
+
+@on_each_system
+def test_helpers_that_sleep_are_woken() -> None:
+    """They sleep after some 100 microseconds; a wake that is lost would end in `PATIENCE`."""
+    tadc.set_num_threads(3)
+    for n in range(300):
+        time.sleep(n % 4 * 1e-4)
+        assert len(meeting(3)) == 3
+
+
+@on_each_system
 def test_a_call_within_a_body_runs_alone() -> None:
     tadc.set_num_threads(2)
     found: list[list[tuple[int, int]]] = []
@@ -198,6 +245,7 @@ define void @set(i32 %word) {
     return get, write
 
 
+@on_each_system
 def test_helpers_compute_as_the_caller_does() -> None:
     """Denormals are zero for all threads of a call, or for none."""
     get, put = control_word()
@@ -224,7 +272,10 @@ def test_helpers_compute_as_the_caller_does() -> None:
 @cache
 def small_pool() -> int:
     """The address of a pool with one helper: another text than that of the process, which has many."""
-    return pool.start(f"{own_code('pool.ll')}; with one helper\n")[pool.PARALLEL]
+    return pool.start(f"{pool.pool_text()}; with one helper\n")[pool.PARALLEL]
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the system chooses processors")
 
 
 def affinity_of_helper(then: set[int] | None = None) -> set[int]:
@@ -249,6 +300,7 @@ def affinity_of_helper(then: set[int] | None = None) -> set[int]:
     return found[0]
 
 
+@on_linux
 def test_a_helper_leaves_the_processor_of_its_caller() -> None:
     """It may be woken there, though another one rests: virtual machines with Linux do it."""
     processors = os.sched_getaffinity(0)
@@ -269,6 +321,7 @@ def test_a_helper_leaves_the_processor_of_its_caller() -> None:
         affinity_of_helper(then=processors)
 
 
+@on_linux
 def test_a_helper_stays_where_there_is_no_other_processor() -> None:
     processors = os.sched_getaffinity(0)
     one = {max(processors)}
@@ -290,3 +343,14 @@ def test_without_a_pool_a_kernel_runs_alone(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_array_equal(f(x), 2 * x)
     tadc.set_num_threads(2)
     assert ranges(1000) == [(0, 1000)]
+
+
+@pytest.mark.parametrize("triple", ["arm64-apple-macosx12.0.0", "x86_64-apple-macosx12.0.0"])
+def test_the_pool_of_macos_is_assembled(triple: str) -> None:
+    machine = triple.split("-")[0]
+    code = object_code(pool.pool_text("darwin", machine), 0, Processor(triple, "", {}, (16, 32)))
+    assert code[:4] == b"\xcf\xfa\xed\xfe"  # MH_MAGIC_64
+    threads = "create detach key_create setspecific getspecific sigmask"
+    threads += " mutex_init mutex_lock mutex_unlock cond_init cond_wait cond_broadcast"
+    names = {*(f"pthread_{name}" for name in threads.split()), "sched_yield"}
+    assert {name.decode() for name in re.findall(rb"_((?:pthread|sched)_\w+)", code)} == names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
@@ -14,13 +15,15 @@ import tadc
 import tadc.cli
 from tadc.api.execute import compile_program
 from tadc.backend.cpu.processors import PROCESSORS, missing_here
+from tadc.backend.cpu.thread_pool import pool_text
+from tadc.backend.object_code import object_code
 from tadc.backend.target import parse_target
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
 
-TEXT = "x: f64[1000]; f[i] = exp(sin(x[i])) + x[i]**2; g = sum{i} (tanh(x[i]))"
+TEXT = "x: f64[20000]; f[i] = exp(sin(x[i])) + x[i]**2; g = sum{i} (tanh(x[i]))"
 
 #: Of ELF: what says for which processor an object is (EM_X86_64, EM_AARCH64, EM_RISCV).
 MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
@@ -29,13 +32,42 @@ MAIN = """
 #include <stdint.h>
 #include <stdio.h>
 SIGNATURE
+static double x[20000], f[20000], g[1], scratch[100000];
+BEFORE
 int main(void) {
-  static double x[1000], f[1000], g[1], scratch[4096];
-  for (int i = 0; i < 1000; i++) x[i] = (i - 500) * 0.0078125;
+  for (int i = 0; i < 20000; i++) x[i] = (i % 1000 - 500) * 0.0078125;
   CALL;
-  for (int i = 0; i < 1000; i++) printf("%.17g\\n", f[i]);
+  for (int i = 0; i < 20000; i++) printf("%.17g\\n", f[i]);
   printf("%.17g\\n", g[0]);
-  return 0;
+  return THREADS;
+}
+"""
+
+#: Kernels call the pool through `tadc_parallel`, which counts threads here.
+COUNTING = """
+#include <pthread.h>
+void tadc_pool_resize(int64_t);
+void tadc_parallel(void (*)(void *, int64_t, int64_t), void *, int64_t, int64_t, int64_t);
+static pthread_barrier_t meet;
+static __thread int came;
+static int threads, flushing, elements[1000];
+static void body(void *nothing, int64_t begin, int64_t end) {
+  if (!came) {
+    came = 1;
+    pthread_barrier_wait(&meet);
+    __atomic_add_fetch(&threads, 1, __ATOMIC_SEQ_CST);
+    if (__builtin_aarch64_get_fpcr() & 1 << 24) __atomic_add_fetch(&flushing, 1, __ATOMIC_SEQ_CST);
+  }
+  for (int64_t i = begin; i < end; i++) elements[i]++;
+}
+static int wrong(void) {
+  unsigned before = __builtin_aarch64_get_fpcr();
+  pthread_barrier_init(&meet, 0, 4);
+  __builtin_aarch64_set_fpcr(before | 1 << 24);
+  for (int n = 0; n < 100; n++) tadc_parallel(body, 0, 1000, 1, 1 << 30);
+  __builtin_aarch64_set_fpcr(before);
+  for (int i = 0; i < 1000; i++) if (elements[i] != 100) return 1;
+  return threads == 4 && flushing == 4 ? 0 : 2;
 }
 """
 
@@ -83,20 +115,33 @@ def test_vectors_are_those_of_the_processor(name: str, register: str, lacks: str
     assert lacks not in code
 
 
-@pytest.mark.parametrize("name", ["aarch64", "riscv64", "riscv64-v"])
-def test_values_under_qemu(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "system"),
+    [("aarch64", ""), ("aarch64", "linux"), ("aarch64", "darwin"), ("riscv64", ""), ("riscv64-v", "")],
+)
+def test_values_under_qemu(name: str, system: str, tmp_path: Path) -> None:
+    """On one thread, and on four: by the pool of Linux, and by that of macOS."""
     command = runner(name)
-    x = (np.arange(1000) - 500) * 0.0078125
+    x = (np.arange(20000) % 1000 - 500) * 0.0078125
     f, g = tadc.compile(tadc.function(TEXT))(x)
     head = [line.removeprefix("# ") for line in str(emitted("asm", name)).splitlines() if line[:1] == "#"]
     signature = " ".join(head).split(";")[0] + ";"
     call = f"tad_f(x, f, g{', scratch' if 'scratch' in signature else ''})"
-    (tmp_path / "main.c").write_text(MAIN.replace("SIGNATURE", signature).replace("CALL", call))
+    words = {
+        "SIGNATURE": signature,
+        "BEFORE": COUNTING if system else "",
+        "CALL": f"tadc_pool_resize(4); {call}" if system else call,
+        "THREADS": "wrong()" if system else "0",
+    }
+    (tmp_path / "main.c").write_text(re.sub("|".join(words), lambda word: words[word[0]], MAIN))
     code = emitted("obj", name)
     assert isinstance(code, bytes)
     (tmp_path / "f.o").write_bytes(code)
+    pool = object_code(pool_text(system, name), 0, PROCESSORS[name]) if system else None
+    (tmp_path / "pool.o").write_bytes(pool or code)
     compiler = f"{PROCESSORS[name].machine}-linux-gnu-gcc"
-    whole = [compiler, "-static", "main.c", "f.o", "-o", "main", "-lm"]
+    objects = ["f.o", *(["pool.o"] if pool else [])]
+    whole = [compiler, "-static", "-pthread", "main.c", *objects, "-o", "main", "-lm"]
     subprocess.run(whole, cwd=tmp_path, check=True)
     done = subprocess.run([*command, "./main"], cwd=tmp_path, check=True, capture_output=True, text=True)
     found = np.array([float(line) for line in done.stdout.split()])
