@@ -283,7 +283,7 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_674,
-    "backend": 17_466,
+    "backend": 17_488,
     "tadc": 44_040,
     "tadc/apps": 14_226,
 }
