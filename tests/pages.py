@@ -7,6 +7,7 @@
 | `text` | must be what the block before it printed |
 | `tad` | a program, kept as `f.tad`: its gradients are checked, and it is what it prints |
 | `tad-wrong` | a program that gets the code which its first line names |
+| `math` | must be the LaTeX of the program before it, written or printed |
 | `mlir` | a module, kept as `f.mlir` |
 | `c`, `cmake`, `js`, `rust` | kept as a file of its name; `console` runs `cc`, `node`, …, where found |
 | `sh`, `diagram` | nothing: for commands that install, need a GPU or take minutes, and for drawings |
@@ -110,8 +111,11 @@ class Runner:
                 return corrected(block.text, self.printed)
             case "tad":
                 self._program(Path(block.name or "f.tad"), block.text, place)
+                self.printed = block.text
             case "tad-wrong":
                 self._wrong(block.text, place)
+            case "math":
+                return f"{tadc.function(self.printed).latex()}\n"
             case "mlir":
                 Path(block.name or "f.mlir").write_text(block.text, encoding="utf-8")
             case "c" | "cmake" | "js" | "rust":

@@ -1,13 +1,14 @@
 """The site: what is laid out for its generator, and what is found wrong with the pages that come out."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from docs.site import playground_files
+from docs.site import npm_packages
 from docs.site.api_reference import api_table, section
 from docs.site.check_html import problems
-from docs.site.staging import error_pages, linked, pages_of_navigation, with_playground
+from docs.site.staging import error_pages, linked, mathml, pages_of_navigation, with_playground
 from tadc.frontend.codes import CODES
 from tests.pages import ROOT
 
@@ -80,11 +81,26 @@ def test_what_is_wrong_with_pages_is_found(tmp_path: Path) -> None:
     ]
 
 
+def test_a_formula_becomes_mathml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of aligned rows; where nothing makes it, its LaTeX is shown."""
+    text = "```math\n\\begin{aligned}\ny &= x \\\\\nz &= \\frac{x}{2}\n\\end{aligned}\n```"
+    mathml.cache_clear()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert linked(text, "index.md") == text.replace("math", "latex")
+    monkeypatch.undo()
+    mathml.cache_clear()
+    shown = linked(text, "index.md")
+    if mathml(text) is None:
+        pytest.skip("no node or no npm, which make MathML")
+    assert re.fullmatch(r"<div class=formula tabindex=0><math.*</math></div>", shown, re.DOTALL)
+    assert (shown.count("<mtr"), shown.count("<mfrac")) == (2, 1)
+
+
 def test_a_site_without_npm_says_that_it_has_no_playground(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(playground_files, "ROOT", tmp_path)
+    monkeypatch.setattr(npm_packages, "FOLDER", tmp_path)
     shown = with_playground(tmp_path / "playground")
     assert "built without the playground: there is no npm in PATH" in shown
     assert "page.js" not in shown

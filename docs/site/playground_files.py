@@ -1,45 +1,36 @@
 """What the playground's page loads: Python for browsers, the front half of the compiler, and scripts.
 
 Pages that are opened as files may fetch nothing, so everything is a script: `tadcFile(name, text)`, where
-what is no text is base64 of gzip. Python for browsers is the package `pyodide` of npm, by its checksum.
+what is no text is base64 of gzip.
 """
 
 from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import io
 import json
 import shutil
 import subprocess
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from docs.site.npm_packages import PATIENCE, PYODIDE, TEMML
+
 ROOT = Path(__file__).parent.parent.parent
 HERE = Path(__file__).parent / "playground"
-#: The package of npm and the SHA-512 of its archive.
-PYODIDE = "pyodide@314.0.7"
-SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
 #: The parts of tadc that run there; a folder's modules, without those below.
 PACKAGES = (
     *"frontend frontend/functions lattice passes passes/terms passes/derivatives passes/supports".split(),
     *"passes/rewrites backend backend/cpu backend/cuda backend/rocm backend/wasm backend/runtime".split(),
     *"tadc/caller tadc/certificates tadc/compiler tadc/native tadc/playground".split(),
 )
-#: Seconds for npm and for node.
-PATIENCE = 180
-
-
-class NoPyodide(Exception):
-    """Why there is no Python for browsers, in words."""
 
 
 def write_files(folder: Path) -> None:
-    """Write the scripts that the page loads. Raises NoPyodide where npm or its registry cannot be had."""
-    runtime = unpacked(pyodide_archive(ROOT / "build" / "npm"), ROOT / "build" / "npm" / "pyodide")
+    """Write the scripts that the page loads. Raises NoPackage where npm or its registry cannot be had."""
+    runtime = PYODIDE.folder()
     folder.mkdir(parents=True, exist_ok=True)
     binary = {
         "pyodide.asm.wasm": runtime / "pyodide.asm.wasm",
@@ -56,39 +47,8 @@ def write_files(folder: Path) -> None:
     lines = [text_script("pyodide-lock.json", json.dumps({**lock, "packages": {}}))]
     lines += [text_script(name, text) for name, text in texts.items() if not name.startswith("page")]
     (folder / "scripts.js").write_text("".join(lines), encoding="utf-8")
-    for path in HERE.glob("page.*"):
+    for path in (*HERE.glob("page.*"), TEMML.folder() / "dist" / "temml.min.js"):
         shutil.copy(path, folder)
-
-
-def pyodide_archive(folder: Path) -> bytes:
-    """The archive of the package, which npm fetches once."""
-    path = folder / f"{PYODIDE.replace('@', '-')}.tgz"
-    if not path.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            raise NoPyodide("there is no npm in PATH")
-        folder.mkdir(parents=True, exist_ok=True)
-        command = [npm, "pack", PYODIDE, "--silent", "--pack-destination", str(folder)]
-        try:
-            subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            raise NoPyodide(f"npm has not answered within {PATIENCE} s") from None
-        except subprocess.CalledProcessError as error:
-            last = (error.stderr.strip().splitlines() or ["no message"])[-1]
-            raise NoPyodide(f"npm could not fetch {PYODIDE}: {last}") from None
-    content = path.read_bytes()
-    found = base64.b64encode(hashlib.sha512(content).digest()).decode()
-    if found != SHA512:
-        path.unlink()
-        raise NoPyodide(f"{PYODIDE} has the checksum {found}, not {SHA512}")
-    return content
-
-
-def unpacked(content: bytes, folder: Path) -> Path:
-    """The folder of the package's files."""
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "package"
 
 
 def sources() -> Iterator[tuple[str, str]]:

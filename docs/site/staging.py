@@ -1,23 +1,26 @@
 """Lays out what the site is built from: the pages of `docs/`, generated pages, and links between them.
 
 Pages are written for readers of the repository, and the site shows the same text. So links out of `docs/` are
-led to copies, a file's name behind a fence becomes the title of its block, and public names and codes of
-diagnostics in the text become links.
+led to copies, a file's name behind a fence becomes the title of its block, LaTeX becomes MathML, and public
+names and codes of diagnostics in the text become links.
 """
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import re
 import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 from docs.gallery.scripts import notebook, scripts
 from docs.site.api_reference import api_pages, places_of_names
-from docs.site.playground_files import NoPyodide, write_files
+from docs.site.npm_packages import PATIENCE, TEMML, NoPackage
+from docs.site.playground_files import write_files
 from tadc.frontend.codes import CODES
 
 ROOT = Path(__file__).parent.parent.parent
@@ -25,7 +28,7 @@ DOCS = ROOT / "docs"
 HERE = Path(__file__).parent
 
 #: What the tests call a block, and what it is coloured as.
-LANGUAGES = {"tad-wrong": "tad", "diagram": "text", "sh": "console"}
+LANGUAGES = {"tad-wrong": "tad", "diagram": "text", "sh": "console", "math": "latex"}
 #: A link to a file that is no page of the site: it gets one, with its text.
 TO_FILE = re.compile(r"\]\(\.\./((?!\.\./|files/|frontend/explanations/|CONTRIBUTING)[\w./-]+)\)")
 #: The script that a page of the gallery is made of.
@@ -71,7 +74,7 @@ def with_playground(folder: Path) -> str:
     """
     try:
         write_files(folder)
-    except NoPyodide as reason:
+    except NoPackage as reason:
         print(f"the site has no playground: {reason}")
         note = json.dumps(html.escape(f"This copy of the site was built without the playground: {reason}."))
         return f"\n<script>document.getElementById('tadc-playground').innerHTML = {note}</script>\n"
@@ -123,10 +126,35 @@ def linked(text: str, page: str) -> str:
     """The text of a page with the links that it has on the site."""
     up = "../" * page.count("/")
     made, last = list[str](), 0
-    for block in re.finditer(r"^(`{3,})(\S*) ?(\S*)$(.*?^\1)$", text, flags=re.MULTILINE | re.DOTALL):
-        made += [with_links(text[last : block.start()], page, up), fence(block), block[4]]
+    for block in re.finditer(r"^(`{3,})(\S*) ?(\S*)$(.*?)^\1$", text, flags=re.MULTILINE | re.DOTALL):
+        formula = mathml(block[4]) if block[2] == "math" else None
+        shown = (
+            f"<div class=formula tabindex=0>{formula}</div>"
+            if formula
+            else f"{fence(block)}{block[4]}{block[1]}"
+        )
+        made += [with_links(text[last : block.start()], page, up), shown]
         last = block.end()
     return "".join([*made, with_links(text[last:], page, up)])
+
+
+@functools.cache
+def mathml(latex: str) -> str | None:
+    """A formula as MathML, which browsers show without a script; None where nothing here makes it."""
+    node = shutil.which("node")
+    if node is None:
+        return None
+    try:
+        module = TEMML.folder() / "dist" / "temml.cjs"
+    except NoPackage:
+        return None
+    script = (
+        "process.stdout.write(require(process.argv[1]).renderToString(process.argv[2], {displayMode: true}))"
+    )
+    command = [node, "-e", script, str(module), latex]
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE
+    ).stdout
 
 
 def fence(found: re.Match[str]) -> str:

@@ -145,7 +145,7 @@ class Answers:
         shown = [program_latex(program)]
         if program.differentiable():
             shown.append(program_latex(derive(program, "vjp")))
-        return {"text": "\n\n".join(shown)}
+        return {"formulas": shown}
 
     def counts(self, text: str, sizes: Sizes) -> dict[str, Any]:
         """Operations and bytes of the program as written, as compiled, and with gradients, at these sizes."""

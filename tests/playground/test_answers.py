@@ -60,7 +60,7 @@ def test_answers_are_those_of_the_compiler(folder: Path) -> None:
     assert not any(answer.get("errors") for answer in answers.values())
     assert str(f) in answers["check"]["text"]
     assert answers["gradient"]["text"].strip() == str(tadc.vjp(f)).strip()
-    assert answers["latex"]["text"] == f"{f.latex()}\n\n{tadc.vjp(f).latex()}"
+    assert answers["latex"]["formulas"] == [f.latex(), tadc.vjp(f).latex()]
     program = read_program(Source(CONV, "program.tad"))
     assert isinstance(program, Program)
     assert answers["certificate"]["text"] == str(certify(program))

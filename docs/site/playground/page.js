@@ -17,7 +17,7 @@
     "an error": "x: f64[8]\n\nd[i: 8] = x[i + 1] - x[i]\n",
   };
   const VIEWS = {
-    check: "Program", gradient: "Gradient", picture: "Domain", latex: "LaTeX", counts: "Operations",
+    check: "Program", gradient: "Gradient", picture: "Domain", latex: "Formulas", counts: "Operations",
     certificate: "Certificate", header: "C header",
   };
 
@@ -287,11 +287,25 @@
       drawn.innerHTML = found.pictures.map((svg) => `<figure>${svg}</figure>`).join("");
       [...drawn.children].forEach((figure) => figure.append(element("figcaption", {}, figure.firstChild.getAttribute("aria-label").split(":")[0])));
       panel.replaceChildren(drawn, ...found.missing.map((reason) => element("p", {}, `Not drawn: ${reason}`)));
+    } else if (name === "latex") {
+      showFormulas(found.formulas);
     } else if (name === "counts") {
       panel.replaceChildren(table(found), element("p", {}, sizesText() || "All sizes are numbers."));
     } else {
       panel.replaceChildren(element("pre", {}, found.text ?? "The program has errors."));
     }
+  }
+  let typeset = null; // Temml, which makes MathML of LaTeX, once somebody looks at formulas
+  async function showFormulas(formulas) {
+    await (typeset ??= script("temml.min.js"));
+    const shown = formulas.map((latex) => {
+      const formula = element("div", { class: "formula" });
+      temml.render(latex, formula, { displayMode: true });
+      return formula;
+    });
+    const text = formulas.join("\n\n");
+    const copy = element("button", { type: "button", onclick: () => copied(text, "LaTeX") }, "Copy");
+    panel.replaceChildren(...shown, element("div", { class: "pg-bar" }, element("strong", {}, "LaTeX"), copy), element("pre", {}, text));
   }
   const sizesText = () => Object.entries(sizes).map(([name, value]) => `${name} = ${value}`).join(", ");
   function table({ columns, rows }) {
@@ -519,11 +533,14 @@
     link.hidden = false;
     link.focus();
     link.select();
+    await copied(link.value, "The link, which holds the program,");
+  }
+  async function copied(text, what) {
     try {
-      await navigator.clipboard.writeText(link.value);
-      say(status, "The link is copied: it holds the program.");
+      await navigator.clipboard.writeText(text);
+      say(status, `${what} is copied.`);
     } catch {
-      say(status, "This link holds the program.");
+      say(status, `${what} could not be copied: the browser does not allow it.`);
     }
   }
   function opens() {
