@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -28,10 +28,10 @@ from tadc.building.array_views import (
     where_places,
 )
 from tadc.building.python_expressions import Condition
-from tadc.building.python_forms import SCALAR, where
+from tadc.building.python_forms import SCALAR, reduction, where
 from tadc.building.python_lines import wrong
 from tadc.building.size_forms import of_int, size_form
-from tadc.building.whole_arrays import ArrayExpression, as_array
+from tadc.building.whole_arrays import ArrayExpression, FreshIndex, as_array
 
 # -- statistics ----------------------------------------------------------------------------
 
@@ -221,7 +221,13 @@ def _windows(array: ArrayExpression, weights: ArrayExpression, mode: str, middle
     around = weights.extents[0] - 1
     before = around if mode == "full" else (around + middle) // 2
     behind = around if mode == "full" else around - before
-    return array_sums.windowed(array_views.padded_by(array, before, behind), weights)
+    made = array_sums.windowed(array_views.padded_by(array, before, behind), weights)
+    if mode == "full" or (around.number is not None and array.extents[0].number is not None):
+        return made
+    # NumPy's result is as long as the longer array. So this one holds where the weights are not longer, a
+    # condition on sizes that the size of an empty sum states.
+    spare = array.extents[0] - weights.extents[0]
+    return made + reduction("sum", {FreshIndex("z"): spare.expression}, (0,))
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
@@ -248,9 +254,10 @@ def vdot(a: Any, b: Any) -> Any:
     return array_sums.dot(ravel(a), ravel(b))
 
 
-def outer_of_ufunc(A: Any, B: Any) -> Any:
-    """`numpy.multiply.outer`."""
-    return array_sums.tensordot(A, B, 0)
+def outer_of_ufunc(function: Callable[[Any, Any], Any], A: Any, B: Any) -> Any:
+    """`numpy.subtract.outer` and the like: a function of each pair of elements."""
+    rows, columns = as_array(A), as_array(B)
+    return function(array_views.read(rows, (..., *[None] * len(columns.extents))), columns)
 
 
 def multi_dot(arrays: Sequence[Any]) -> Any:

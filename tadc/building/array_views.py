@@ -71,9 +71,11 @@ def _expanded(whole: ArrayExpression, key: tuple[Any, ...]) -> list[Any]:
 
 def _place(item: Any, size: SizeForm) -> Expression:
     """One index; a negative number counts from the end."""
-    if not isinstance(item, Operand) and not hasattr(item, "__index__"):
-        help = "indices are integers, slices, `None`, `...`, expressions of indices and index arrays"
-        raise wrong(f"an array is not indexed by a {type(item).__name__}", help)
+    if not isinstance(item, Operand) and (not hasattr(item, "__index__") or getattr(item, "shape", ())):
+        helps = ["indices are integers, slices, `None`, `...`, expressions of indices and index arrays"]
+        if type(item) is list or getattr(item, "shape", ()):
+            helps.append("put elements at known positions together: `np.stack([x[0], x[2]])`")
+        raise wrong(f"an array is not indexed by a {type(item).__name__}", *helps)
     if isinstance(item, Operand):
         return expression(item)
     number = operator.index(item)

@@ -16,6 +16,8 @@ from typing import Any
 from tadc.building.array_rules import call_named, has_operand
 from tadc.caller.boundary import public
 
+#: Methods of NumPy's and JAX's ufuncs.
+_METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
 #: Libraries whose functions and modules are stood in for.
 _LIBRARIES = ("math", "numpy", "jax", "scipy")
 
@@ -128,4 +130,7 @@ def _standing_for(function: Callable[..., Any], name: str, module: str) -> Any:
         return function(*given, **named)
 
     functools.update_wrapper(called, function, updated=())
+    for method in _METHODS:
+        if hasattr(function, method) and not name.endswith(method):
+            setattr(called, method, _standing_for(getattr(function, method), f"{name}.{method}", module))
     return public(called)

@@ -123,7 +123,6 @@ FUNCTIONS: dict[str, Make] = {
     "logical_not": operator.invert,
     **{f"{ufunc}.reduce": _reduction(kind, 0) for ufunc, kind, _ in _UFUNCS},
     **{f"{ufunc}.accumulate": _accumulation(kind, 0) for ufunc, _, kind in _UFUNCS},
-    "multiply.outer": array_compositions.outer_of_ufunc,
 }
 
 #: What a module calls by a name that means something else in NumPy.
@@ -153,6 +152,8 @@ def function_named(name: str, module: str = "") -> Make | None:
     """The function of arrays that a library calls so; None where there is none."""
     if (found := _OF_MODULES.get((module, name)) or FUNCTIONS.get(name)) is not None:
         return found
+    if name.endswith(".outer") and (made := function_named(name.removesuffix(".outer"), module)):
+        return functools.partial(array_compositions.outer_of_ufunc, made)
     text = (hint.text if (hint := CALLS.get(name)) else None) or name
     own = {"max": "maximum", "min": "minimum"}.get(text, text)
     if own in SCALAR:

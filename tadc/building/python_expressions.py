@@ -54,19 +54,31 @@ _MOST_BITS = 2048
 _COUNTED = 1 << 62
 
 
-_Operator = Callable[["Operand", Any], Any]
+_Operator = Callable[["Operand | Condition", Any], Any]
 
 
 def _operator(sign: str) -> tuple[_Operator, _Operator]:
     """An operator, and the one whose first operand is no expression."""
 
-    def left(self: Operand, other: Any) -> Any:
+    def left(self: Operand | Condition, other: Any) -> Any:
         return applied(partial(_binary, sign), self, other)
 
-    def right(self: Operand, other: Any) -> Any:
+    def right(self: Operand | Condition, other: Any) -> Any:
         return applied(partial(_binary, sign), other, self)
 
     return left, right
+
+
+def _unless_comparisons(operator: _Operator) -> _Operator:
+    """An operator that two comparisons do not have."""
+
+    def of_one(self: Operand | Condition, other: Any) -> Any:
+        if isinstance(other, Condition):
+            help = "count them by `tadc.where(x > y, 1, 0)`; `&` joins comparisons that must all hold"
+            raise wrong("two comparisons are not added or subtracted", help)
+        return operator(self, other)
+
+    return of_one
 
 
 class ArrayRules(Protocol):
@@ -433,10 +445,25 @@ class Condition:
         """Whether arrays are compared, element by element."""
         return any(side.is_array for left, _, right in self.relations for side in (left, right))
 
+    # Arrays of comparisons are numbers, 1 where they hold; but NumPy's sum of two is their `or`.
+    __add__, __radd__ = map(_unless_comparisons, _operator("+"))
+    __sub__, __rsub__ = map(_unless_comparisons, _operator("-"))
+    __mul__, __rmul__ = _operator("*")
+    __truediv__, __rtruediv__ = _operator("/")
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not self.is_array:
+            raise AttributeError(f"`tadc.Condition` has no attribute {name!r}")
+        return HOOKS.arrays.attribute(self, name)
+
     @public
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
         """What NumPy asks where a function of elements is called."""
-        return HOOKS.arrays.call(ufunc.__name__, inputs, named)
+        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        return HOOKS.arrays.call(name, inputs, named)
 
     @public
     def __array_function__(

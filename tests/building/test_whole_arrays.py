@@ -138,6 +138,7 @@ BODIES: list[Callable[..., Any]] = [
     lambda np, x, s: s * x + np.dot(s, x),
     lambda np, f: np.array([f[0, 1], f[1, 2]]) * np.array([1.0, 2.0]),
     lambda np, f: 2 - np.array([1.0, -2.0, 1.0])[:, None] * f,
+    lambda np, x: ((x > 0) & (x < 1)).sum(axis=0) * x + (x > 0.5).mean() - (1 - (x > 0)) / 2,
     lambda np, u: np.expand_dims(u, 0).repeat(2, axis=0).mean(axis=0),
 ]
 
@@ -187,6 +188,18 @@ def test_libraries_that_a_kernel_names() -> None:
     swish = x * special.expit(x) + math.sqrt(2.0)
     np.testing.assert_allclose(f(x), np.exp(x) + np.arctan2(x, 2) + np.sin(x) * swish - 0.5, rtol=1e-12)
     assert math.exp(1) == pytest.approx(2.718281828459045)  # the modules themselves are as they were
+
+
+def test_methods_of_ufuncs() -> None:
+    @tadc.kernel
+    def f(x: tadc.f64[N, K], u: tadc.f64[N]):
+        running = np.maximum.accumulate(x, axis=1) + np.add.reduce(x)
+        return np.subtract.outer(running, u).sum(axis=-1) + jnp.add.reduce(np.hypot.outer(u, x))
+
+    x, u = ARRAYS["x"], ARRAYS["u"]
+    running = np.maximum.accumulate(x, axis=1) + np.add.reduce(x)
+    expected = np.subtract.outer(running, u).sum(axis=-1) + np.add.reduce(np.hypot.outer(u, x))
+    np.testing.assert_allclose(f(x, u), expected, rtol=1e-12)
 
 
 def test_functions_of_jax_outside_of_kernels_say_what_to_write() -> None:
@@ -286,6 +299,18 @@ def test_many_steps_are_written_once_each() -> None:
         expected = expected + 0.1 * (np.roll(expected, 1) - 2 * expected + np.roll(expected, -1))
     np.testing.assert_allclose(f(ARRAYS["u"]), expected, rtol=1e-11)
     assert len(str(f)) < 40_000
+
+
+def test_a_convolution_is_as_long_as_the_longer_array() -> None:
+    @tadc.kernel
+    def f(x: tadc.f64[N], w: tadc.f64[K]):
+        return np.convolve(x[1:], w, "same")
+
+    x, w = RNG.normal(size=8), RNG.normal(size=3)
+    np.testing.assert_allclose(f(x, w), np.convolve(x[1:], w, "same"), rtol=1e-12)
+    assert f(w[:2], w[:1]).shape == (1,)
+    with pytest.raises(tadc.ArgumentError, match="N >= K"):
+        f(w, x)
 
 
 def test_sizes_that_do_not_fit_are_conditions() -> None:
