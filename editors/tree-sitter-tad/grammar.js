@@ -11,7 +11,7 @@ const WORDS = {
   relations: ["=", "!=", "<", "<=", ">", ">="],
 };
 
-const PRECEDENCE = { add: 1, multiply: 2, sign: 3, power: 4 };
+const PRECEDENCE = { add: 1, multiply: 2, sign: 3, power: 4, name: 5 };
 
 const list = (separator, rule) => seq(rule, repeat(seq(separator, rule)));
 const comma = choice(",", ";");
@@ -27,6 +27,9 @@ module.exports = grammar({
   rules: {
     program: ($) => seq(repeat(choice(seq($._statement, choice("\n", ";")), ";")), optional($._statement)),
 
+    // Words that are names elsewhere: `at` in brackets is one unless an element stands behind it, as in `[at - 1]`.
+    _name: ($) => choice($.identifier, prec(PRECEDENCE.name, alias(choice("at", "scan"), $.identifier))),
+
     comment: () => token(seq("#", /[^\n]*/)),
     identifier: () => /[A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_]+/,
     number: () => /([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?/,
@@ -35,7 +38,7 @@ module.exports = grammar({
 
     declaration: ($) =>
       seq(
-        field("name", $.identifier),
+        field("name", $._name),
         ":",
         choice(
           seq($.type, optional($.sizes), optional($.places)),
@@ -54,14 +57,14 @@ module.exports = grammar({
       seq(
         optional("let"),
         optional($.order),
-        field("name", $.identifier),
+        field("name", $._name),
         optional(seq("[", optional("at"), list(comma, $.index), "]")),
         optional(seq(":", $.type)),
         "=",
         field("body", $._expression),
       ),
     order: ($) => seq("scan", "{", $._expression, "}"),
-    index: ($) => seq(field("name", $.identifier), optional(seq(":", field("size", $._expression)))),
+    index: ($) => seq(field("name", $._name), optional(seq(":", field("size", $._expression)))),
 
     _expression: ($) => choice($.binary, $._signed),
     binary: ($) =>
@@ -75,11 +78,12 @@ module.exports = grammar({
 
     _primary: ($) => choice($.parenthesized, $._bare),
     parenthesized: ($) => seq("(", $._expression, ")"),
+    pi: () => "pi",
     _bare: ($) =>
-      choice($.number, "pi", $.identifier, $.element, $.call, $.reduction, $.conditional, $.selection),
+      choice($.number, $.pi, $._name, $.element, $.call, $.reduction, $.conditional, $.selection),
 
     element: ($) =>
-      seq(field("tensor", $.identifier), "[", optional("at"), list(comma, $._expression), "]"),
+      seq(field("tensor", $._name), "[", optional("at"), list(comma, $._expression), "]"),
     call: ($) =>
       choice(
         seq(field("function", alias(choice(...WORDS.functions), $.function)), choice($.arguments, $._bare)),

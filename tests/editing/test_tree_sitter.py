@@ -1,25 +1,29 @@
 """The tree-sitter grammar: its rules as data, against the parser's tables and what the parser reads.
 
 Programs are recognised by Earley's algorithm (An Efficient Context-Free Parsing Algorithm, 1970), without a
-generated parser. Where the command `tree-sitter` is found, it generates one and parses programs of files and
-pages.
+generated parser. Where the command `tree-sitter` is found, it generates one, which finds in programs the
+structure that the parser finds, and the queries the colours of the lexer.
 """
 
 import json
 import re
 import shutil
 import subprocess
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tadc.frontend import syntax
 from tadc.frontend.dtypes import FLOATS
 from tadc.frontend.functions import ALIASES, FUNCTIONS
 from tadc.frontend.lexer import AT, IN, INCREASING, INDEX, KEYWORDS, RESERVED, SCAN, tokenize
 from tadc.frontend.parser import read_statements
 from tadc.frontend.source import Source
+from tadc.frontend.token_classes import classified
+from tadc.frontend.tree import walk
 from tests.editing.programs import ROOT, drawn, files
 
 FOLDER = ROOT / "editors" / "tree-sitter-tad"
@@ -148,15 +152,94 @@ def test_what_is_wrong_is_not_read(text: str) -> None:
     assert not RecognisedGrammar().reads(words(text))
 
 
-@pytest.mark.skipif(
-    shutil.which("tree-sitter") is None, reason="no command `tree-sitter`, which generates parsers"
+#: Texts in which words of the grammar are names.
+NAMED_LIKE_WORDS = (
+    "at: index[E] in N increasing\nA: f64[N] at at\nin[index: E] = scan[at] + A[at at]\nscan: f64[N]",
+    "x: f64[N]; at: index[E] in N\ns[e] = x[at[e]]\nu[at] = x[at - 1]*x[at]",
+    "x: f64[3]\nscan = x[0]\nf = scan*pi + max{i} (x[i])",
 )
-def test_a_parser_is_generated(tmp_path: Path) -> None:
-    made = shutil.copytree(FOLDER, tmp_path / "grammar")
+#: What the classes of words are called in queries.
+CAPTURES = {"comment": "comment", "constant": "constant.builtin", "function": "function.builtin"}
+#: Names of statements, and what they read, in the order of the text.
+STRUCTURE = """
+(declaration name: (_) @name)
+(size name: (_) @name)
+(definition name: (_) @name)
+(element tensor: (_) @read)
+(binary) @binary
+(power) @binary
+(conditional) @if
+(reduction) @reduction
+"""
+
+_KINDS: dict[type, str] = {
+    syntax.Declare: "name",
+    syntax.SizeDecl: "name",
+    syntax.Define: "name",
+    syntax.Subscript: "read",
+    syntax.Binary: "binary",
+    syntax.IfExpr: "if",
+    syntax.ReduceExpr: "reduction",
+}
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a generated parser."""
+    if shutil.which("tree-sitter") is None:
+        pytest.skip("no command `tree-sitter`, which generates parsers")
+    made = shutil.copytree(FOLDER, tmp_path_factory.mktemp("tree-sitter") / "grammar")
     subprocess.run(["tree-sitter", "generate"], cwd=made, check=True, timeout=120)
-    right = [text for text in files() if not read_statements(Source(text)).errors]
-    programs = [tmp_path / f"{n}.tad" for n in range(len(right))]
-    for path, text in zip(programs, right, strict=True):
+    return made
+
+
+def found(generated: Path, queries: str, texts: list[str]) -> list[list[tuple[str, str]]]:
+    """What queries find in each text, as (capture, text) in the order of the text."""
+    (generated / "asked.scm").write_text(queries)
+    paths = [generated / f"{n}.tad" for n in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
         path.write_text(text)
-    assert len(programs) > 100
-    subprocess.run(["tree-sitter", "parse", "--quiet", *programs], cwd=made, check=True, timeout=120)
+    said = subprocess.run(
+        ["tree-sitter", "query", "--captures", "asked.scm", *paths],
+        cwd=generated, check=True, timeout=120, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    of_texts = re.split(r"^\S+/\d+\.tad$", said, flags=re.MULTILINE)[1:]
+    assert len(of_texts) == len(texts)
+    capture = re.compile(r"capture: (?:\d+ - )?(\S+), start: .*?(?:, text: `(.*)`)?$", re.MULTILINE)
+    return [capture.findall(of_text) for of_text in of_texts]
+
+
+def right() -> list[str]:
+    """Programs without errors of syntax, of files and pages."""
+    return [text for text in (*NAMED_LIKE_WORDS, *files()) if not read_statements(Source(text)).errors]
+
+
+def test_a_generated_parser_reads_programs(generated: Path) -> None:
+    texts = right()
+    assert len(texts) > 100
+    for text, theirs in zip(texts, found(generated, STRUCTURE, texts), strict=True):
+        nodes = [node for s in read_statements(Source(text)).statements for _, _, node in walk(s)]
+        own = Counter(_KINDS.get(type(node), "") for node in nodes)
+        # The parser reads `norm{k} (e)` as sqrt(sum{k} (e**2)).
+        own["binary"] -= len(re.findall(r"^[^#]*\bnorm ?\{", text, re.MULTILINE))
+        counts = Counter(kind for kind, _ in theirs)
+        assert counts == {kind: n for kind, n in own.items() if kind and n}, text
+        names = [node.name for node in nodes if _KINDS.get(type(node)) == "name"]
+        reads = [node.tensor for node in nodes if isinstance(node, syntax.Subscript)]
+        assert [word for kind, word in theirs if kind == "name"] == names
+        assert [word for kind, word in theirs if kind == "read"] == reads, text
+    paths = [generated / f"{n}.tad" for n in range(len(texts))]
+    subprocess.run(["tree-sitter", "parse", "--quiet", *paths], cwd=generated, check=True, timeout=120)
+
+
+def test_queries_know_the_classes_of_words(generated: Path) -> None:
+    texts = right()
+    queries = (FOLDER / "queries" / "highlights.scm").read_text()
+    for text, theirs in zip(texts, found(generated, queries, texts), strict=True):
+        own = [
+            (CAPTURES.get(kind, kind), text[start:end].rstrip())
+            for start, end, kind in classified(text)
+            if kind != "name"
+        ]
+        # Names have no colours of their own but where something is bound.
+        assert [(c, w.rstrip()) for c, w in theirs if not c.startswith("variable")] == own, text
