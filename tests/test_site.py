@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from docs.site import npm_packages
-from docs.site.api_reference import api_table, section
+from docs.site.api_reference import api_pages, api_table, section
 from docs.site.check_html import problems
+from docs.site.page_heads import LENGTH, description_of, title_of
+from docs.site.pictures import size_of, with_sizes
 from docs.site.staging import error_pages, linked, mathml, pages_of_navigation, with_playground
-from tadc.frontend.codes import CODES
+from tadc.frontend.codes import CODES, explanation
 from tests.pages import ROOT
 
 
@@ -24,7 +26,7 @@ def test_the_navigation_has_all_pages() -> None:
 def test_each_code_has_a_page_with_the_text_of_explain() -> None:
     pages = error_pages()
     assert pages.keys() - {"errors/index.md"} == {f"errors/{code}.md" for code in CODES}
-    assert all(pages[f"errors/{code}.md"].startswith(f"# {code}: {title}\n") for code, title in CODES.items())
+    assert all(pages[f"errors/{code}.md"].startswith(explanation(code)) for code in CODES)
 
 
 def test_a_section_says_parameters_types_and_examples() -> None:
@@ -105,3 +107,55 @@ def test_a_site_without_npm_says_that_it_has_no_playground(
     assert "built without the playground: there is no npm in PATH" in shown
     assert "page.js" not in shown
     assert "the site has no playground" in capsys.readouterr().out
+
+
+def test_descriptions_and_titles_tell_pages_apart() -> None:
+    docs = ROOT / "docs"
+    pages = {
+        path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8") for path in docs.rglob("*.md")
+    }
+    pages |= error_pages() | api_pages()
+    titles = [title_of(name, text) for name, text in pages.items()]
+    described = [description_of(text) for text in pages.values()]
+    assert len(set(titles)) == len(titles)
+    assert len(set(described)) == len(described)
+    assert all(10 < len(text) <= LENGTH for text in described)
+
+
+@pytest.mark.parametrize(
+    ("page", "described"),
+    [
+        ("# A\nWith this page you can do `x` in [b](c.md). More.", "Do x in b."),
+        ("# A\n\nOne line\nand another: more.\n\nNext.", "One line and another: more."),
+        (f"# A\n{'word ' * 50}", f"{'word ' * 33}…"),
+    ],
+)
+def test_a_description_is_the_first_sentence(page: str, described: str) -> None:
+    assert description_of(page) == described
+
+
+def test_a_page_without_a_sentence_has_no_description() -> None:
+    with pytest.raises(ValueError, match="no sentence below '# A'"):
+        description_of("# A\n```text\nx\n```\n")
+
+
+def test_pictures_say_their_sizes() -> None:
+    text = '![one](blocks.png) ![two](benchmark.svg)\n<img src="deblur.png" width="300" alt="" />'
+    (width, height), (_, tall) = (
+        size_of(ROOT / "docs" / "deblur.png"),
+        size_of(ROOT / "docs" / "benchmark.svg"),
+    )
+    one, two, three = re.split(r" !|\n", with_sizes(text, ROOT / "docs"))
+    across, down = size_of(ROOT / "docs" / "blocks.png")
+    assert one == f'![one](blocks.png){{ width="{across}" height="{down}" }}'
+    assert two.endswith(f'height="{tall}" loading="lazy" }}')
+    assert f'width="300" height="{round(300 * height / width)}" loading="lazy"' in three
+
+
+def test_classes_do_not_repeat_members_of_public_bases() -> None:
+    pages = api_pages()
+    assert "It is a `tadc.Function`, with all members of that." in pages["api/derivatives.md"]
+    assert "### Jacobian.toscipy" in pages["api/derivatives.md"]
+    assert "### Jacobian.latex" not in pages["api/derivatives.md"]
+    assert "### Function.latex" in pages["api/functions.md"]
+    assert "### Function.at_call" not in pages["api/functions.md"]

@@ -15,7 +15,8 @@ from pathlib import Path
 from docs.site.check_html import problems
 from docs.site.staging import configuration, stage
 
-ROOT = Path(__file__).parent.parent.parent
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
 BUILD = ROOT / "build" / "site"
 
 
@@ -24,6 +25,7 @@ def main() -> int:
     begun = time.perf_counter()
     shutil.rmtree(BUILD, ignore_errors=True)
     stage(BUILD / "pages")
+    shutil.copytree(HERE / "theme", BUILD / "theme")
     (BUILD / "zensical.toml").write_text(configuration(), encoding="utf-8")
     built = subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=BUILD, check=False)
     if built.returncode:

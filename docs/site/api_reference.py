@@ -38,6 +38,25 @@ class ApiPage:
 
 
 @cache
+def inner_members() -> frozenset[str]:
+    """Members of public classes that other parts of the house call; SystemExit where one is not there."""
+    with (HERE / "api.toml").open("rb") as file:
+        listed = frozenset(tomllib.load(file)["inner"].split())
+    public = {base: vars(base) for name in places_of_names() for base in public_class(name).__mro__}
+    there = {f"{base.__name__}.{member}" for base, own in public.items() for member in own}
+    if listed - there:
+        raise SystemExit(f"docs/site/api.toml: there is no {', '.join(sorted(listed - there))}")
+    return listed
+
+
+def public_class(name: str) -> type:
+    """The class of a public name; `object` where that is no class."""
+    module, _, short = name.rpartition(".")
+    found = getattr(import_module(module), short)
+    return found if inspect.isclass(found) else object
+
+
+@cache
 def api_table() -> tuple[ApiPage, ...]:
     """The pages of `api.toml`; SystemExit where a public name of `tadc` stands on none."""
     with (HERE / "api.toml").open("rb") as file:
@@ -101,10 +120,13 @@ def section(name: str, item: Any) -> str:
     """A public name: how it is called, its docstring, its parameters, its members."""
     parts = [f"## {name} {{ #{name} data-toc-label='{name.rpartition('.')[2]}' }}"]
     kind = inspect.isclass(item)
+    bases = public_bases(item) if kind else {}
     if kind and not hasattr(item, "_fields") and not dataclasses.is_dataclass(item):
         parts.append(prose(inspect.getdoc(item) or ""))
     else:
         parts.append(described(name, item))
+    if bases:
+        parts.append(f"It is a `{next(iter(bases.values()))}`, with all members of that.")
     if kind:
         parts += (member(name, *found) for found in members(item))
     return "\n\n".join(parts)
@@ -163,14 +185,22 @@ def code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
+def public_bases(item: type) -> dict[type, str]:
+    """The public names of the classes that a class is derived from, the nearest first."""
+    names = {public_class(name): name for name in places_of_names()}
+    return {base: names[base] for base in item.__mro__[1:] if base in names and base is not object}
+
+
 def members(item: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class that have docstrings, those of its own bases included."""
+    """The public methods and properties of a class that have docstrings, without those of public bases."""
     seen = set[str]()
+    bases = public_bases(item)
+    inherited = {base for public in bases for base in public.__mro__}
     for base in item.__mro__:
-        if not base.__module__.startswith("tadc"):
+        if not base.__module__.startswith("tadc") or base in inherited:
             continue
         for name, value in vars(base).items():
-            if name.startswith("_") or name in seen:
+            if name.startswith("_") or name in seen or f"{base.__name__}.{name}" in inner_members():
                 continue
             seen.add(name)
             found = getattr(value, "__func__", value)

@@ -20,6 +20,8 @@ from pathlib import Path
 from docs.gallery.scripts import notebook, scripts
 from docs.site.api_reference import api_pages, places_of_names
 from docs.site.npm_packages import PATIENCE, TEMML, NoPackage
+from docs.site.page_heads import with_head
+from docs.site.pictures import with_sizes
 from docs.site.playground_files import write_files
 from tadc.frontend.codes import CODES
 
@@ -29,6 +31,11 @@ HERE = Path(__file__).parent
 
 #: What the tests call a block, and what it is coloured as.
 LANGUAGES = {"tad-wrong": "tad", "diagram": "text", "sh": "console", "math": "latex"}
+#: What pages say of the site, and what it says in that place.
+OWN_WORDS = {
+    "the Python API of the site (`make site`)": "the [Python API](api/index.md)",
+    "the site's list of errors": "the [list of errors](errors/index.md)",
+}
 #: A link to a file that is no page of the site: it gets one, with its text.
 TO_FILE = re.compile(r"\]\(\.\./((?!\.\./|files/|frontend/explanations/|CONTRIBUTING)[\w./-]+)\)")
 #: The script that a page of the gallery is made of.
@@ -46,13 +53,14 @@ def stage(folder: Path) -> None:
     } - pages_of_navigation()
     if missing:
         raise SystemExit(f"docs/site/zensical.toml: no line of `nav` has {', '.join(sorted(missing))}")
+    for words, shown in OWN_WORDS.items():
+        files["index.md"] = files["index.md"].replace(words, shown)
     files["playground.md"] += with_playground(folder / "playground")
-    for name in ("index.md", "playground.md"):  # which have more to show than a column holds
-        files[name] = "---\nhide:\n  - navigation\n  - toc\n---\n" + files[name]
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(linked(text, name), encoding="utf-8")
+        page = with_sizes(linked(text, name), DOCS / Path(name).parent)
+        path.write_text(with_head(name, page), encoding="utf-8")
     for script in scripts():
         (folder / "gallery" / f"{script.stem}.ipynb").write_text(notebook(script), encoding="utf-8")
         shutil.copy(DOCS / "gallery" / f"{script.stem}.png", folder / "gallery")
@@ -109,7 +117,9 @@ def error_pages() -> dict[str, str]:
     head += "`tadc explain TAD0302` prints the same text.\n\n| code | what it says |\n|---|---|\n"
     pages = {"errors/index.md": head + "\n".join(rows) + "\n"}
     for path in (ROOT / "frontend" / "explanations").glob("*.md"):
-        pages[f"errors/{path.name}"] = path.read_text(encoding="utf-8")
+        pages[f"errors/{path.name}"] = (
+            path.read_text(encoding="utf-8") + "\n[All errors and warnings](index.md)\n"
+        )
     return pages
 
 
@@ -119,7 +129,8 @@ def shown_files(pages: str) -> Iterator[tuple[str, str]]:
     for name in dict.fromkeys([*TO_FILE.findall(pages), *scripts]):
         text = (ROOT / name).read_text(encoding="utf-8")
         language = {"py": "python"}.get(name.rpartition(".")[2], name.rpartition(".")[2])
-        yield f"files/{Path(name).name}.md", f"# {name}\n`````{language}\n{text}`````\n"
+        head = f"# {name}\nThe file `{name}` of the repository, to which pages of this site lead.\n"
+        yield f"files/{Path(name).name}.md", f"{head}\n`````{language}\n{text}`````\n"
 
 
 def linked(text: str, page: str) -> str:
