@@ -1,4 +1,4 @@
-"""`tadc.inversion`: the door to `tadc.apps.inversion`, of which `tadc.inverse` is a name too."""
+"""Inverse Jacobians: what `tadc.inverse` returns, and the steps of the plan by which it solves."""
 
 from tadc.apps.inversion import Checked, Inverse, Plan, Step, inverse
 

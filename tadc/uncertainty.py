@@ -1,4 +1,4 @@
-"""`tadc.uncertainty`: the door to `tadc.apps.uncertainty`, of which `tadc.propagate` is a name too."""
+"""Uncertainties: what `tadc.propagate` returns, and the rows of its budget."""
 
 from tadc.apps.uncertainty import Budget, Result, Row, propagate
 

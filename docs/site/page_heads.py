@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-#: Pages that have more to show than a column holds: they have no menus beside them. Those of the gallery, whose
-#: lines are long and which have no sections, have none on the right.
+#: Pages that have more to show than a column holds: they have no menus beside them.
+#: Pages of the gallery have long lines and no sections: they have no menu on the right.
 WIDE = ("index.md", "playground.md")
 #: The titles of pages whose first line does not tell them from others.
 TITLES = {"index.md": "Formulas over arrays and their gradients, compiled"}
