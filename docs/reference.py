@@ -1,82 +1,33 @@
 """Writes the generated parts of docs/passes.md, dialect.md, command.md and how_it_works.md.
 
-`python -m docs.reference` does. What stands between the marks of a page is made from the code: the registry
-of passes, the definitions of operations and their docstrings, the tables of the command, and `docs/forms.py`.
-Examples are lit tests, and what comes out of them is computed here. A test says whether the pages are what
-this would write.
+Run it as `python -m docs.reference`. The text between the marks of a page comes from the code: the passes
+(`docs/passes_reference.py`), the operations and their docstrings, the tables of the command, and
+`docs/forms.py`. A test fails if a page is out of date.
 """
 
 from __future__ import annotations
 
-import io
 import re
 import sys
-from contextlib import redirect_stdout
-from inspect import cleandoc, getclosurevars, getmodule
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
 from docs.forms import how_it_works
-from lit_tests.runner import Script
+from docs.markdown import link, table
+from docs.passes_reference import passes_reference
 from tadc.backend.environment import OPTIONS as CHOICES
-from tadc.cli import main
 from tadc.commands.command_table import COMMANDS, FLAT
 from tadc.commands.consistency import EXCLUDED
 from tadc.commands.option_table import OPTIONS, Option
-from tadc.compiler.run_passes import REGISTRY
 from tadc.dialect import ops
 from tadc.dialect.attributes import ATTRIBUTES
 from tadc.dialect.mlir import ext, ir
 from tadc.frontend.dtypes import types_listed
-from tadc.passes import catalogue
-from tadc.passes.registry import Pass, is_ours, options_of
 
 ROOT = Path(__file__).parent.parent
 MARK = "<!-- From here on the page is generated: `python -m docs.reference` writes it. -->\n"
 END = "<!-- The generated part ends here. -->\n"
-
-#: The lit test that shows what a pass does, of those of its folder.
-EXAMPLES = {
-    "tad-reverse-diff": "read.mlir",
-    "tad-forward-diff": "sum.mlir",
-    "tad-vjp": "host.mlir",
-    "tad-to-linalg": "window.mlir",
-    "linalg-to-tad": "guards.mlir",
-    "tad-jvp": "host.mlir",
-    "tad-jacobian": "window.mlir",
-    "tad-materialize": "product.tad",
-    "tad-collect-powers": "positive.tad",
-    "tad-factor": "invariant.tad",
-    "tad-log-products": "product.tad",
-    "tad-drop-zeros": "variance.mlir",
-    "tad-recompute": "pairs.tad",
-    "tad-specialise": "sizes.tad",
-    "tad-cancel-deltas": "stride.mlir",
-    "tad-compress": "diagonal.tad",
-    "tad-element-values": "messages.tad",
-    "tad-fibres": "edges.tad",
-    "tad-other-factors": "product.mlir",
-    "tad-pack-lookups": "messages.tad",
-    "tad-scatter": "columns.mlir",
-    "tad-simplify": "implied-guard.mlir",
-    "tad-fold": "literals.mlir",
-    "tad-cut-fibres": "rows.tad",
-    "tad-sum-steps": "factor.tad",
-    "tad-cut": "sum.mlir",
-    "tad-rows": "split.tad",
-    "tad-skew": "wavefront.tad",
-    "tad-split": "groups.tad",
-    "tad-join-sums": "nested.tad",
-    "tad-separate": "gates.tad",
-    "tad-keep": "tables.mlir",
-    "tad-fill": "band.mlir",
-    "tad-fuse": "shared.mlir",
-    "tad-chain": "rows.mlir",
-    "tad-window": "heat.mlir",
-    "tad-lay-out": "rows-last.mlir",
-    "tad-to-loops": "scan.mlir",
-    "tad-to-gpu": "element.mlir",
-}
 
 KINDS = {
     ext.OperandDef: "operand",
@@ -84,62 +35,6 @@ KINDS = {
     ext.AttributeDef: "attribute",
     ext.RegionDef: "region",
 }
-
-
-def passes_reference() -> str:
-    """Every pass: what it does, its options, an example."""
-    parts = ["## Passes\n"]
-    ours = [item for item in REGISTRY.values() if is_ours(item)]
-    parts.append(table(["pass", "what it guarantees"], [[link(p.argument), p.description] for p in ours]))
-    parts += [pass_section(item) for item in ours]
-    return "\n".join(parts)
-
-
-def pass_section(item: type[Pass]) -> str:
-    """A pass: its sentence, its docstring, its options, its example."""
-    options = [
-        [f"`{o.name}`", o.kind, f"`{o.default}`" if o.default else "none", o.help] for o in options_of(item)
-    ]
-    folder = item.argument.removeprefix("tad-")
-    if item.argument not in EXAMPLES:
-        raise SystemExit(f"docs/reference.py: name a test of lit_tests/passes/{folder} for it in EXAMPLES")
-    path = ROOT / "lit_tests" / "passes" / folder / EXAMPLES[item.argument]
-    said = f"After it: {item.description}."
-    parts = [f"### {item.argument}\n", text_of(item) + "\n", said + "\n"]
-    parts.append(
-        table(["option", "type", "default", "what it is"], options) if options else "It has no options.\n"
-    )
-    shown, title, pipeline, result = example(path)
-    language = "mlir" if path.suffix == ".mlir" else "tad"
-    parts.append(f"Example, `{path.relative_to(ROOT)}`: {title}\n")
-    parts.append(f"```{language}\n{shown}```\n\n`tadc passes '{pipeline}' {path.name}` makes of it\n")
-    parts.append(f"```mlir\n{result}```\n")
-    return "\n".join(parts)
-
-
-def text_of(item: type[Pass]) -> str:
-    """What a pass does: its docstring, or those of the modules whose functions it is."""
-    steps = getclosurevars(vars(item).get("rewrite", item.run)).nonlocals.get("by_name")
-    if steps is None or steps.__doc__:
-        return cleandoc((steps or item).__doc__ or "")
-    modules = [getmodule(vars(catalogue).get(name)) for name in steps.__code__.co_names]
-    said = (module.__doc__ or "" for module in modules if module and module.__name__.count(".") > 2)
-    return "\n\n".join(dict.fromkeys(map(cleandoc, said)))
-
-
-def example(path: Path) -> tuple[str, str, str, str]:
-    """A lit test: its text, what it shows, its first pass, and what that makes of it."""
-    script = Script.load(path)
-    found = re.search(r"""--passes ['"]?((?:linalg-to-)?tad[\w-]*(?:\{[^}]*\})?)""", script.lines[0])
-    assert found, path
-    lines = [line for line in script.text.splitlines() if not re.match(r"\W*(RUN|CHECK[\w-]*):", line)]
-    comments = [line.lstrip("#/ ") for line in lines if line.startswith(("#", "//"))]
-    body = "\n".join(line for line in lines if not line.startswith(("#", "//"))).strip() + "\n"
-    text = io.StringIO()
-    with redirect_stdout(text):
-        code = main(["passes", found[1], str(path)])
-    assert code == 0, path
-    return body, " ".join(comments), found[1], text.getvalue()
 
 
 def dialect_reference() -> str:
@@ -242,17 +137,6 @@ def commands_of(option: Option) -> str:
 def named(options: str) -> str:
     """Options of a list as code."""
     return ", ".join(f"`{option}`" for option in options.split(", "))
-
-
-def link(name: str) -> str:
-    """A link to the section of a name."""
-    return f"[`{name}`](#{name.replace('.', '')})"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
 PAGES = {

@@ -97,16 +97,16 @@ ROOM = "maximum bytes of an intermediate (-1: any)"
 @register("tad-reverse-diff", "each function becomes its vector-Jacobian product, in gather form with deltas")
 @dataclass
 class ReverseDiff(TermPass):
-    """Reverse-mode differentiation: functions of tensors to functions of their inputs and cotangents.
+    """Reverse-mode differentiation: a function becomes one of its inputs and cotangents.
 
-    From a program it makes the one that gives a gradient for each argument in `wrt`. A gradient gathers: it
-    is a sum over all points that read the element, with an equality, the delta, in its domain. What the
-    derivative compares for equality is stored in a tensor first.
+    The result computes a gradient for each argument in `wrt`. A gradient gathers: it is a sum over all points
+    that read the element, with an equality (the delta) in its domain. Values that the derivative compares for
+    equality are stored in a tensor first.
     """
 
     wrt: list[str] = names_option("arguments to differentiate by (all)")
     keep_values: bool = flag_option("return the outputs as well, before the gradients")
-    unit_cotangent: bool = flag_option("the cotangent of the one, scalar output is 1")
+    unit_cotangent: bool = flag_option("the cotangent of the only output, a scalar, is 1")
     separate: bool = flag_option("contributions of different reads stay separate sums")
 
     suffix = "_vjp"
@@ -131,14 +131,14 @@ class ReverseDiff(TermPass):
 @register("tad-forward-diff", "each function becomes its value and its Jacobian-vector product")
 @dataclass
 class ForwardDiff(TermPass):
-    """Forward-mode differentiation: functions of tensors to functions of their inputs and tangents.
+    """Forward-mode differentiation: a function becomes one of its inputs and tangents.
 
-    The values are kept, and before each tangent stands what it is of. Sums keep their domains; no deltas.
+    Each value is followed by its tangent. Sums keep their domains; there are no deltas.
     """
 
     wrt: list[str] = names_option("arguments to differentiate by (all)")
     drop_values: bool = flag_option("return only the tangents")
-    chunk: int = number_option(0, "tangents at once, along a dimension in front (0: one, without it)")
+    chunk: int = number_option(0, "number of tangents, along a leading dimension (0: one tangent without it)")
 
     suffix = "_jvp"
 
@@ -156,7 +156,7 @@ class AddDerivatives(Pass):
 
     operation: ClassVar[str]
     rule: ClassVar[type[TermPass]]
-    function: list[str] = names_option("functions that have one, whether or not it is asked for")
+    function: list[str] = names_option("functions to differentiate even if nothing asks for it")
 
     def run(self, module: Any) -> None:
         """Add functions; raises UnsupportedIR for one that is not there, or has no such derivative."""
@@ -167,23 +167,23 @@ class AddDerivatives(Pass):
         derived.expand()
 
 
-@register("tad-vjp", "a module has the vector-Jacobian products that it asks for, beside their functions")
+@register("tad-vjp", "vector-Jacobian products that a module asks for are functions in it")
 @dataclass
 class AddVjp(AddDerivatives, ReverseDiff):
-    """`tad.vjp` to calls of functions that are added, as `tad-reverse-diff` makes them; all others stay.
+    """Each `tad.vjp` becomes a call of a function that `tad-reverse-diff` makes; other functions stay.
 
-    A `function` that is named gets its product by the options of the pass, whoever calls it.
+    Functions named in `function` are differentiated with the options of the pass, for any caller.
     """
 
     operation, rule = "tad.vjp", ReverseDiff
 
 
-@register("tad-jvp", "a module has the Jacobian-vector products that it asks for, beside their functions")
+@register("tad-jvp", "Jacobian-vector products that a module asks for are functions in it")
 @dataclass
 class AddJvp(AddDerivatives, ForwardDiff):
-    """`tad.jvp` to calls of functions that are added, as `tad-forward-diff` makes them; all others stay.
+    """Each `tad.jvp` becomes a call of a function that `tad-forward-diff` makes; other functions stay.
 
-    A `function` that is named gets its product by the options of the pass, whoever calls it.
+    Functions named in `function` are differentiated with the options of the pass, for any caller.
     """
 
     operation, rule = "tad.jvp", ForwardDiff
@@ -192,9 +192,9 @@ class AddJvp(AddDerivatives, ForwardDiff):
 @register("tad-jacobian", "each function becomes the partial derivatives of all elements, with deltas")
 @dataclass
 class DeriveJacobian(TermPass):
-    """All partial derivatives of all elements: tensors with the indices of the output, then of the argument.
+    """Jacobians: tensors with the indices of the output, then those of the argument.
 
-    They are written with deltas, which `tad-cancel-deltas` solves.
+    They contain deltas, which `tad-cancel-deltas` solves.
     """
 
     wrt: list[str] = names_option("arguments to differentiate by (all)")
@@ -221,13 +221,13 @@ def argument_names(program: Program, wrt: list[str]) -> list[str]:
     return wrt or names
 
 
-@register("tad-materialize", "reductions that would be computed again are stored as tensors")
+@register("tad-materialize", "reductions needed more than once are stored as tensors")
 @dataclass
 class Materialize(TermPass):
     """Reductions and expensive values that would be computed again become definitions of their own.
 
-    From one definition it makes several, which read each other; `mode` says which values are worth it, and
-    `limit` how large they may be. Before a derivative (without `values`) it stores what that will read.
+    One definition becomes several, which read each other; `mode` chooses the values, and `limit` bounds their
+    size. Without `values`, a derivative follows: the values that it will read are stored.
     """
 
     wrt: list[str] = names_option("arguments to differentiate by next (all)")
@@ -288,7 +288,7 @@ LogProducts = pass_of(
     "exponentials of sums in sums are products of fewer exponentials, if these are in a safe range",
     lambda program, limit, sums: with_log_products(program, most(limit), sums=sums),
     limit=number_option(-1, ROOM),
-    sums=flag_option("in sums with exponentials too, not in logsumexps alone"),
+    sums=flag_option("in other sums with exponentials too, not only in logsumexp"),
 )
 
 DropZeros = pass_of(
@@ -298,13 +298,15 @@ DropZeros = pass_of(
 )
 
 
-@register("tad-recompute", "no large tensor is stored that is cheaper to recompute than to store and load")
+@register(
+    "tad-recompute", "large tensors that are cheaper to recompute than to store and load are not stored"
+)
 @dataclass
 class Recompute(TermPass):
-    """Tensors of pairs and the like to formulas where they are read.
+    """Large tensors, such as those over pairs, become formulas where they are read, if that is cheaper.
 
-    So are tensors of more than `limit` bytes, at any cost, but for what a derivative compares; with `bounded`
-    these alone.
+    Tensors of more than `limit` bytes do so at any cost, except those that a derivative compares. With
+    `bounded`, only these do.
     """
 
     limit: int = number_option(-1, "maximum bytes of a tensor (-1: any)")
@@ -325,9 +327,9 @@ class Recompute(TermPass):
 @register("tad-specialise", "size symbols with given values are replaced by these")
 @dataclass
 class Specialise(TermPass):
-    """Programs over size symbols to programs for given values of some; ranges and shapes become numbers.
+    """Size symbols get values: ranges and shapes become numbers.
 
-    A program without a meaning for these values is an error.
+    A program that is invalid for these values is an error.
     """
 
     dialects = ("cf", "tensor")
@@ -346,10 +348,10 @@ class Specialise(TermPass):
 @register("tad-cancel-deltas", "no equality is left in the domain of a sum")
 @dataclass
 class CancelDeltas(TermPass):
-    """Sums with equalities to sums over the points that solve them, by the Smith normal form.
+    """Sums with equalities become sums over the solutions, by the Smith normal form.
 
-    What has no free index left is no sum any more: the read stands at the solution, under a guard that says
-    for which elements there is one (a range, a divisibility).
+    A sum without a free index becomes a read at the solution, under a guard: a range or a divisibility, which
+    says for which elements there is a solution.
     """
 
     def __post_init__(self) -> None:
@@ -409,12 +411,14 @@ FoldLiterals = pass_of(
 @register("tad-cut", "long reductions with few results are split for several threads")
 @dataclass
 class CutSums(TermPass):
-    """A long reduction to a tensor of its parts and the reduction of these, so that threads can share it.
+    """A long reduction becomes a tensor of its parts and their reduction, so that threads can share it.
 
     The maps are marked `tad.parts` and `tad.joined`.
     """
 
-    gpu: str = word_option("", "for a GPU of this architecture, contractions of few elements too", gpu_of)
+    gpu: str = word_option(
+        "", "architecture of a GPU, for which contractions with few elements are split too", gpu_of
+    )
     limit: int = number_option(-1, ROOM)
 
     def __post_init__(self) -> None:
@@ -466,7 +470,7 @@ Split = pass_of(
     "tad-split",
     "tensors whose index is divided are computed for groups or residues of elements",
     lambda program, limit: split_divided_indices(program, most(limit)),
-    limit=number_option(-1, "maximum bytes of a tensor (-1: those of the tensor it is for)"),
+    limit=number_option(-1, "maximum bytes of a tensor (-1: those of the tensor to split)"),
 )
 
 Skew = pass_of(
@@ -479,7 +483,7 @@ Skew = pass_of(
 
 JoinSums = pass_of(
     "tad-join-sums",
-    "no reduction directly contains one of its kind, no factor in a sum is 0 under conditions",
+    "no reduction directly contains one of its kind; conditions on factors bound sums",
     lambda program: join_nested_sums(program),
 )
 
@@ -494,9 +498,9 @@ Separate = pass_of(
 
 Keep = map_pass_of(
     "tad-keep",
-    "maps with the same tensors in all calls are marked",
+    "maps whose tensors are the same in every call are marked",
     lambda function, where, fused: keep(function, fused, where),
-    fused=flag_option("expressions are already recomputed where they are read, if possible"),
+    fused=flag_option("maps are fused already"),
 )
 
 Fill = map_pass_of(
@@ -510,12 +514,12 @@ def _machine_options() -> dict[str, Any]:
     return {
         "vector_bytes": number_option(64, "bytes of a vector, 0 for code without vectors"),
         "registers": number_option(32, "vector registers"),
-        "least_work": number_option(0, "operations of a map that is worth vectors"),
-        "latency": number_option(8, "additions of vectors that a processor is busy with"),
-        "folds": number_option(1, "1 where instructions take an operand from memory, 0 elsewhere"),
-        "sets": number_option(64, "sets of the first cache"),
-        "ways": number_option(8, "lines in each of them"),
-        "l2": number_option(2 << 20, "bytes of the second cache"),
+        "least_work": number_option(0, "fewest operations of a map that is worth vectors"),
+        "latency": number_option(8, "vector additions in flight at once"),
+        "folds": number_option(1, "1 if instructions can have a memory operand, else 0"),
+        "sets": number_option(64, "sets of the L1 cache"),
+        "ways": number_option(8, "lines in each set of the L1 cache"),
+        "l2": number_option(2 << 20, "bytes of the L2 cache"),
     }
 
 
@@ -532,7 +536,7 @@ Fuse = map_pass_of(
     "tad-fuse",
     "maps over the same elements are fused if that costs no more",
     _fused,
-    gpu=word_option("", "for the threads of a GPU of this architecture", gpu_of),
+    gpu=word_option("", "architecture of the GPU (none: a CPU)", gpu_of),
     **_machine_options(),
 )
 
@@ -548,9 +552,9 @@ def _chained(function: MapFunction, where: Where, gpu: str) -> MapFunction:
 
 ChainMaps = map_pass_of(
     "tad-chain",
-    "maps to run one after the other over a few rows at a time are marked",
+    "maps that run one after the other, a few rows at a time, are marked",
     _chained,
-    gpu=word_option("", "for blocks of threads of a GPU of this architecture", gpu_of),
+    gpu=word_option("", "architecture of the GPU (none: a CPU)", gpu_of),
 )
 
 
@@ -562,15 +566,15 @@ def _laid_out(function: MapFunction, where: Where, copies: bool, **facts: Any) -
 
 LayOut = map_pass_of(
     "tad-lay-out",
-    "tensors whose rows fill no vector have another order of indices, or a copy if steps read them",
+    "tensors with short rows have another order of indices; operands of steps have copies",
     _laid_out,
-    copies=flag_option("steps of recurrences may read copies, for which there is no limit"),
+    copies=flag_option("steps of recurrences may read copies of operands"),
     **_machine_options(),
 )
 
 
 def _windowed(function: MapFunction, where: Where, gpu: str, limit: int) -> MapFunction:
-    """Without a limit, windows are where they save much; with one, however little they save."""
+    # Without a limit, windows are where they save much; with one, however little they save.
     if not gpu:
         function = with_tapes(function, most(limit), lambda m: operations_of(m).count, where)
     return with_windows(function, where, along=not gpu, any_size=limit >= 0)
@@ -578,31 +582,31 @@ def _windowed(function: MapFunction, where: Where, gpu: str, limit: int) -> MapF
 
 Windows = map_pass_of(
     "tad-window",
-    "recurrences of which only the last steps are kept are marked",
+    "recurrences that keep only their last steps, or checkpoints, are marked",
     _windowed,
-    gpu=word_option("", "for kernels of a GPU of this architecture", gpu_of),
+    gpu=word_option("", "architecture of the GPU (none: a CPU)", gpu_of),
     limit=number_option(-1, "maximum bytes of intermediates (-1: any)"),
 )
 
 
-@register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
+@register("tad-to-loops", "functions are scf loops over buffers; no tad operation is left")
 @dataclass
 class ToLoops(Pass):
-    """Tensors to buffers, maps to scf loops: functions over memrefs, with a function for each nest.
+    """Tensors become buffers, maps scf loops: functions over memrefs, with a function for each nest.
 
-    Loops are ordered, tiled and turned into vectors as the machine asks for.
+    Loops are ordered, tiled and vectorised for the machine.
     """
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
     registers: int = number_option(32, "vector registers")
-    least_work: int = number_option(0, "operations of a map that is worth vectors")
-    latency: int = number_option(8, "additions of vectors that a processor is busy with")
-    folds: int = number_option(1, "1 where instructions take an operand from memory, 0 elsewhere")
-    sets: int = number_option(64, "sets of the first cache")
-    ways: int = number_option(8, "lines in each of them")
-    l2: int = number_option(2 << 20, "bytes of the second cache")
+    least_work: int = number_option(0, "fewest operations of a map that is worth vectors")
+    latency: int = number_option(8, "vector additions in flight at once")
+    folds: int = number_option(1, "1 if instructions can have a memory operand, else 0")
+    sets: int = number_option(64, "sets of the L1 cache")
+    ways: int = number_option(8, "lines in each set of the L1 cache")
+    l2: int = number_option(2 << 20, "bytes of the L2 cache")
     dialects = ("bufferization", "cf", "memref", "scf", "tensor", "vector")
-    tensors: bool = flag_option("all functions stay, as functions of tensors that call their loops")
+    tensors: bool = flag_option("all functions stay functions of tensors, and call their loops")
 
     def __post_init__(self) -> None:
         self.given: Given = {}
@@ -621,12 +625,12 @@ class ToLoops(Pass):
             self.scheduled.append(made)
 
 
-@register("tad-to-linalg", "functions are operations of linalg over tensors, no tad operation left")
+@register("tad-to-linalg", "functions are linalg operations on tensors; no tad operation is left")
 @dataclass
 class ToLinalg(Pass):
-    """Maps to `linalg.generic`, for a host's own passes.
+    """Maps become `linalg.generic`, for the passes of a host.
 
-    Recurrences, `logsumexp`, and what reads through index arrays have no such form.
+    Recurrences, `logsumexp` and reads through index arrays are errors: `linalg` has no form for them.
     """
 
     dialects = ("linalg", "tensor", "math", "cf")
@@ -639,15 +643,15 @@ class ToLinalg(Pass):
             write_linalg(function)
 
 
-@register("linalg-to-tad", "functions of tensors computed by linalg are programs")
+@register("linalg-to-tad", "linalg functions on tensors are programs")
 @dataclass
 class FromLinalg(Pass):
-    """Functions of `linalg` on tensors to programs, which callers see as they were.
+    """Functions of `linalg` on tensors become programs, with the same signature for callers.
 
-    Named operations are generalised; loops (`scf.for`) that carry tensors or numbers are recurrences. One
-    whose sizes are open, or that takes numbers or integers, or has constant arrays, calls a program beside
-    it, `@f_program`; what sizes and index arrays must satisfy stops the host by `cf.assert`. A function that
-    is no program stays as it is, with a warning.
+    Named operations are generalised; loops (`scf.for`) that carry tensors or numbers become recurrences. A
+    function with dynamic sizes, numbers, integers or constant arrays calls a program beside it, `@f_program`;
+    invalid sizes and index arrays stop the host by `cf.assert`. A function that cannot be a program stays as
+    it is, with a warning.
     """
 
     dialects = ("affine", "cf", "linalg", "math", "tensor")
@@ -669,19 +673,19 @@ class FromLinalg(Pass):
                 left_out.append(UnsupportedIR(f"{self.argument}: {message}", problem.location))
 
 
-@register("tad-to-gpu", "gpu kernels for each tensor, laid out by how it is read; no tad operation left")
+@register("tad-to-gpu", "tensors are computed by GPU kernels; no tad operation is left")
 @dataclass
 class ToGpu(Pass):
-    """Tensors to buffers, maps to kernels: a `gpu.module` for each function, a `gpu.func` for each launch.
+    """Tensors become buffers, maps kernels: a `gpu.module` for each function, a `gpu.func` for each launch.
 
-    Each element is computed by one thread, or a block shares tiles of what it reads; there are no atomics. A
-    function that others of the module call stays, and launches its kernels: it copies arrays to the GPU, and
+    One thread computes each element, or a block shares tiles of its operands; there are no atomics. A
+    function that others of the module call stays and launches its kernels: it copies arrays to the GPU, and
     results back.
     """
 
     dialects = ("bufferization", "cf", "memref", "scf", "tensor")
 
-    gpu: str = word_option("", "architecture of the GPU: how many multiprocessors there are, …", gpu_of)
+    gpu: str = word_option("", "architecture of the GPU, such as sm_90", gpu_of)
 
     def __post_init__(self) -> None:
         self.launches: list[Launch] = []

@@ -1,16 +1,26 @@
 """Pages with generated parts: what is generated is up to date, and the dialect is what it says."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tadc
 from docs import reference
+from docs.passes_reference import STAGES
+from tadc.backend.base import CPU, Target
+from tadc.compiler import run_passes
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.dialect import ops
 from tadc.dialect.attributes import ATTRIBUTES
 from tadc.dialect.mlir import ir
 from tadc.dialect.readable_text import parse_module
+from tadc.frontend.source import Source
+from tadc.passes.registry import Pass
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -56,3 +66,39 @@ def test_the_modules_of_the_dialect_read_back() -> None:
     }
     assert " at (%t = %src[%e] : " in "".join(printed)
     assert [tadc.text(parse_module(text, ir.Context())) for text in printed] == printed
+
+
+MESSAGES = """\
+src: index[20] in 9
+dst: index[20] in 9
+x: f64[9, 4]
+m[n: 9] = sum{e: dst[e] = n} (sum{k} ((x[src[e], k] - x[n, k])**2))
+"""
+
+
+def test_passes_are_listed_in_the_order_in_which_they_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    for name in ("rewrite_program", "rewrite_maps", "run_pass_objects"):
+
+        def recorded(
+            subject: Any, passes: Iterable[Pass], *rest: Any, real: Any = getattr(run_passes, name)
+        ) -> Any:
+            taken = list(passes)
+            ran.extend(item.argument for item in taken)
+            return real(subject, taken, *rest)
+
+        monkeypatch.setattr(run_passes, name, recorded)
+    listed = [name for stage in STAGES[:5] for name in stage.passes]
+    left_out = {}
+    for target, last in ((CPU, "loops"), (Target("emulated"), "gpu")):
+        ran.clear()
+        options = Options(mode="vjp", wrt=("x",), target=target)
+        compile_until(Compilation(options, source=Source(MESSAGES, "f.tad")), last)
+        first = list(dict.fromkeys(ran[ran.index("tad-reverse-diff") :]))
+        assert first == [name for name in listed if name in first]
+        left_out[last] = {*listed} - {*first}
+    for_others = {"tad-forward-diff", "tad-jacobian", "tad-compress", "tad-collect-powers"}
+    assert left_out["loops"] == for_others | {"tad-to-gpu"}
+    assert left_out["gpu"] == for_others | {
+        *("tad-sum-steps", "tad-scatter", "tad-keep", "tad-fill", "tad-lay-out", "tad-to-loops")
+    }

@@ -2,12 +2,12 @@
 
     sum{e: src[e] = b} f(e)   becomes   sum{q}_(src.ptr[b])^(src.ptr[b + 1] - 1) f(src.perm[q])
 
-where `src.perm` are the positions of `src` sorted by value, and `src.ptr` is where each value begins: the
-fibres of `src`, as the rows of a CSR matrix. These are index arrays too, which an inspector computes once per
-call (`Inspected`); later passes only see lookups in bounds and in reads.
+`src.perm` holds the positions of `src` sorted by value, and `src.ptr[b]` is where value b begins: the fibres
+of `src`, stored like the rows of a CSR matrix. An inspector computes these index arrays once per call
+(`Inspected`); later passes see only lookups in bounds and in reads.
 
 A reduction with lookups at its own indices is decomposed step by step, and its equations are solved after
-each step, until only conditions that must be tested are left:
+each step. Only conditions that must be tested remain:
 
 - `src[e] = b` with b known: the loop over the fibre above;
 - `row[e] = i and col[e] = j` with both known: `joint_fibres.py` says how;
@@ -17,8 +17,8 @@ each step, until only conditions that must be tested are left:
 - `i[e] = j[f]`: a loop over e;
 - `i[e] + j[e] = b`: the sum of both is an index array of its own.
 
-Before that, equal elements at different positions are matched, and nested sums become one, if an equality
-of the inner sum determines an index of the outer one:
+Before that, equal elements at different positions are matched, and nested sums are joined if an equality of
+the inner sum determines an index of the outer one:
 
     sum{j} (x[j] * sum{e: row[e] = i and col[e] = j} v[e])   is   sum{e: row[e] = i} x[col[e]] * v[e]
 """

@@ -3,8 +3,9 @@
     y[i] = sum e where ptr[i] <= e <= ptr[i + 1] - 1: v[e] * x[col[e]]
     dv[e] = dy[ptr.owner[e]] * x[col[e]]
 
-The loops over the entries of all rows visit each entry once, in order: operands of both maps are read once,
-and the row of an entry is known. So do the loops over i and over k of `sum k: x[i, k]`, for a map over both.
+The loops over the entries of all rows visit each entry once, in order, so operands of both maps are read once
+and the row of an entry is known. The same holds for the loops over i and k of `sum k: x[i, k]`, for a map
+over both.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Maps that run together for rows that stay in the caches of a CPU.
 
-Intermediates stay there, however many rows there are. A map that reads much besides its rows would load it
-again for every few rows, so it is not part of a chain. Elements that a row reads through an index array form
-a tensor of these rows too: another map that reads by the same array finds them in the cache.
+A map that reads much besides its rows would load it again for every few rows, so it is not part of a chain.
+Elements that a row reads through an index array also form a tensor of these rows: another map that reads
+through the same array finds them in the cache.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
     j[a, i] = if a = i then p[i] else (if a = i - 1 then q[i] else 0)
 
-as the Jacobian of a stencil is, becomes
+the Jacobian of a stencil, becomes
 
     j_0[a, i] = 0
     j_1[a, i] = if a = i - 1 then q[i] else j_0[a, i]
     j[a, i] = if a = i then p[i] else j_1[a, i]
 
-all in the same memory. No condition is tested per element: the first is a fill, the others are stored only at
-the points of their sets.
+all in the same memory. No element tests a condition: the first map is a fill, the others store only at the
+points of their sets.
 """
 
 from __future__ import annotations

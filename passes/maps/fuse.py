@@ -3,10 +3,10 @@
 Maps of one shape become one map of several tensors if each reads the others only at its own element, or if
 they read the same elements. Common subexpressions are computed once, memory is traversed once, and tensors
 that only these maps read become scalars. Maps whose sums share an expensive value are fused too: these sums
-become one fold.
+become one loop.
 
 Maps are fused if the whole costs no more than the parts, by the cost model of the machine (`MapCost`), so a
-sum of products keeps its schedule. Everything else here is the same for every machine.
+sum of products keeps its schedule.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 has the same elements in every call: its map is marked, and only the first call of a kernel computes it. The
 memory belongs to the kernel.
 
-Before maps are fused, this applies to expensive tensors that fit in the caches: cheap ones are better
-recomputed than loaded from memory. Afterwards, it applies to all tensors that are stored in each call.
+Before fusion, this applies to expensive tensors that fit in the caches: cheap ones are better recomputed than
+loaded. After fusion, it applies to all tensors stored in each call.
 """
 
 from __future__ import annotations

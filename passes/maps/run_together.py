@@ -1,16 +1,16 @@
-"""Maps that run one after the other over a few rows at a time, so that each finds the others' results in a
-cache.
+"""Maps that run one after the other over a few rows at a time, so that their results stay in a cache.
 
     m[i] = max j: x[i, j]
     e[i, j] = exp(x[i, j] - m[i])
     s[i] = sum j: e[i, j]
 
-A row is all elements with one value of the first index, or on a GPU of the first few indices. If maps read
-only their own row of each other, their loops over it become one: for every few rows the first map runs, then
-the next. All of them are divided among threads at once, and no thread waits for another.
+A row is all elements with one value of the first index, on a GPU of the first few indices. If maps read only
+their own row of each other, their loops over rows become one: for every few rows the first map runs, then the
+next. Rows are divided among threads once for all maps, and no thread waits for another.
 
-A sum over rows joins in with partial sums of a few rows (`row_sums.py`). A machine model says how many rows
-fit, and when that pays (`chains.py` for the caches of a CPU, `block_chains.py` for the blocks of a GPU).
+A sum over rows takes part with partial sums of a few rows (`row_sums.py`). A machine model chooses the number
+of rows, and decides whether this pays (`chains.py` for the caches of a CPU, `block_chains.py` for the blocks
+of a GPU).
 """
 
 from __future__ import annotations

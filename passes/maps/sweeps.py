@@ -1,14 +1,14 @@
-"""Maps that run along with a recurrence, so that it keeps its last steps alone.
+"""Maps that run along with a recurrence, so that it keeps only its last steps.
 
     let scan{t} u[t: T, i: N] = …
     e[t: T] = sum{i} u[t, i]**2
     f[s: T // 100, i: N] = u[100*s, i]
 
-Where u[t, i] is read few steps after t alone, by a map with an index that follows these steps, the map runs
-for some steps when u has them: `e` for step t, `f` for s = t / 100 where that is whole. A map runs with the
-last step that it reads, which is proven: each read is of a step that is not later. What maps of such a sweep
-compute may be read by others of it in the same way, as by the tangent of u. Sums over steps are added up on
-the way (`step_sums.py`). Maps that read something else of u, as its last step, wait for the end.
+If a map with an index along the steps reads u[t, i] only a few steps after t, it runs as soon as u has these
+steps: `e` at step t, `f` for s = t / 100 if t is a multiple of 100. Each read is proven to be of no later
+step. Maps of such a sweep, for example the tangent of u, may read each other in the same way. Sums over steps
+are accumulated on the way (`step_sums.py`). Maps with other reads of u, such as its last step, run at the
+end.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Recurrences that keep some of their states, for another that goes back over their steps.
+"""Recurrences that keep checkpoints, for another that runs backwards over their steps.
 
     let scan{t} u[t: T, i: N] = … u[t - 1, i] …
     let scan{-t} du[t: T, i: N] = … du[t + 1, i] … u[t, i] …
 
-The gradient reads all states of u, from the last one on. Where they would need more memory than there may be,
-some are saved, and the steps from one of these to the next are taken again when `du` comes to them (Griewank
-and Walther, Algorithm 799: revolve, 2000; `checkpoints.py` says which). For that all that reads u has to run
-along with it or with `du`, at steps that are proven, or to read its last steps before `du` begins.
+The gradient reads all states of u, from the last one on. If these exceed the memory limit, or without one
+cost more to store than to recompute, some are saved as checkpoints, and the steps between two of them are
+recomputed when `du` reaches them (Griewank and Walther, Algorithm 799: revolve, 2000; `checkpoints.py`
+chooses them). Every map that reads u must run along with it or with `du`, at steps that are proven, or read
+its last steps before `du` begins.
 
-Whatever the limit is, the same maps run step by step, and sums over steps are added up in the same order, so
-results have the same bits.
+Results have the same bits for any limit: the same maps run step by step, and sums over steps keep their
+order.
 """
 
 from __future__ import annotations

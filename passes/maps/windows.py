@@ -1,13 +1,12 @@
-"""Recurrences that keep their last steps alone.
+"""Recurrences that keep only their last steps.
 
     let scan{t} u[t: T, i: N] = … u[t - 1, i - 1] … u[t - 1, i + 1] …
     y[i: N] = u[T - 1, i]
 
-The loop over t is the outermost one that goes along the recurrence, so when step t is computed, those before
-it are. Where no element is read more than D steps after its own, it may be stored in the place of the one
-D + 1 steps before it: memory has D + 1 steps, by turns. Both distances are forms of indices and sizes, which
-are proven to be at most D: from a step back to the one that it reads, and from the last step back to one
-that another map reads later.
+The loop over t is the outermost one along the recurrence, so step t is computed after all earlier steps. If
+no element is read more than D steps after its own, memory for D + 1 steps is enough: each step overwrites the
+one D + 1 before it. Two distances are proven to be at most D, as affine forms of indices and sizes: from a
+step back to the one it reads, and from the last step back to one that another map reads later.
 """
 
 from __future__ import annotations

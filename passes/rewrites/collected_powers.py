@@ -1,11 +1,11 @@
-"""Powers of equal positive bases in a product are collected, before a derivative.
+"""Powers of equal positive bases in a product are collected.
 
     m * x / (r * sqrt(r))                   is  m * x * r**-1.5
     let q[i] = 1 / sqrt(r[i]), q[i]**3      is  r[i]**-1.5
     x / exp(a)                              is  x * exp(-a)
 
-so that several terms become one with a single derivative, and the cotangent of the base of roots and
-quotients is summed once. If a base may be 0, its derivatives are those of the program as written.
+Several terms become one with a single derivative, and the cotangent of the base of roots and quotients is
+summed once. If a base may be 0, the product stays as written.
 """
 
 from __future__ import annotations

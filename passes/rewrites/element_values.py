@@ -2,14 +2,13 @@
 
     m[n] = sum{e: dst[e] = n} (exp(x[src[e]] - x[n]));  d[e] = exp(x[src[e]] - x[dst[e]])*w[e]
 
-If `dst[e] = n`, the summand depends only on e, and is the same value as in d. Sums are rewritten to show
-this:
-- n is replaced by `dst[e]`;
+If `dst[e] = n`, the summand depends only on e and equals the value in d. Sums are rewritten to show this:
+- `dst[e]` replaces n;
 - the sum over e is placed around those over other indices, which then depend only on e: `sum{e} (sum{f} …)`;
 - a minus is moved to the front: one tensor may use a value, another its negative.
 
-A value that is worth storing becomes a tensor with an element for each e. The loops over fibres that
-`tad-fibres` makes later have n again.
+A value worth storing becomes a tensor with an element for each e. In the loops over fibres, which
+`tad-fibres` makes later, n replaces `dst[e]` again.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     dy[j] = g[j]         becomes    dy[j] = dx[j]
     let h[i] = …, let k[j] = …      let h[i] = …, and h is read for k
 
-Terms are equal where they are the same node, so two definitions are where their bodies are one under the
-same names of indices.
+Equal terms are the same node, so two definitions are equal if their bodies are one node under the same names
+of indices.
 """
 
 from __future__ import annotations

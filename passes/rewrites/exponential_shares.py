@@ -1,14 +1,14 @@
-"""Shares in sums of exponentials by the exponentials that are added up, where no derivative follows.
+"""Exponentials divided by their sum share each exponential, if no derivative follows.
 
     exp(x[i, j] - logsumexp{k} (x[i, k]))    is  exp(x[i, j] - m[i]) / s[i]
     logsumexp{k} (x[i, k])                   is  m[i] + log(s[i])
     select(l[i] != -inf, y * e / s[i], 0)    is  e * pinv(s[i]) * select(l[i] != -inf, y, 0)
-    with m[i] = max{k} (x[i, k]), 0 where that is infinite, s[i] = sum{k} (exp(x[i, k] - m[i]))
-and l[i] = logsumexp{k} (x[i, k])
+    with m[i] = max{k} (x[i, k]), 0 where that is infinite, s[i] = sum{k} (exp(x[i, k] - m[i])),
+    l[i] = logsumexp{k} (x[i, k])
 
-so that each exponential is computed once, where a tensor of them is no larger than an argument or stays near.
-Where the elements are infinite both sides are the same, and where the sum is not near 1 the right one is
-rounded less.
+Each exponential is computed once. This is done if a tensor of them is no larger than an argument or stays in
+a near cache. For infinite elements both sides are equal; if the sum is not near 1, the right side has a
+smaller rounding error.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Sums with fewer operations: what no index of a sum changes leaves it, and sums of products are split.
+"""Sums with fewer operations: invariant factors leave a sum, and sums of products are split.
 
     sum{k} (c[i] * x[k] / n[i])               is  c[i] * sum{k} (x[k]) / n[i]
     sum{j} (t[i, j] * (a[i, k] + b[j, k]))    is  a[i, k] * sum{j} (t[i, j]) + sum{j} (t[i, j] * b[j, k])
     sum{j, k} (x[i, j, k] * b[j] * c[k])      is  sum{j} (b[j] * sum{k} (x[i, j, k] * c[k]))
     sum{i: N} (c[j])                          is  N * c[j]
 
-The first always holds an operation less a step. The others are done where `Costs.total` says that all
-elements together cost less, sums that do not depend on every index around them being tensors. A difference
-is never taken apart: `sum{j} (t[j] * (a - b[j]))` may be exact where the two sums would cancel.
+The first always saves an operation per step. The others are applied if all elements together then cost less
+(`Costs.total`), where sums that do not depend on every index around them count as tensors. A difference is
+never split: `sum{j} (t[j] * (a - b[j]))` may be exact where the two sums would cancel.
 
     sum{k} safe(g[i] * x[k], p[i] * y[k])     is  safe(g[i], safe(sum{k} safe(x[k], y[k]), p[i]))
 
-Side conditions: a factor leaves only a sum with a point, the empty sum is 0 whatever it is multiplied by;
-else a guard stays around. No sum changes the type in which it accumulates.
+Side conditions: the empty sum is 0 for any factor, so a factor leaves a possibly empty sum only under a
+guard. No sum changes its accumulation type.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Powers whose exponents are indices of known small ranges, as products.
+"""Powers whose exponents are indices with small known ranges become products.
 
     sum{k: 4} (c[k] * x[i]**k)    becomes    c[0] + c[1]*x[i] + c[2]*x[i]**2 + c[3]*x[i]**3
 
-and where the exponent is no index of a short sum, x**k with k up to 7 is squared and multiplied by its bits:
+If the exponent is not an index of a short sum, x**k with k up to 7 is a product of squares, by the bits of k:
 
     (if {k % 2 = 1} then (x) else (1)) * (if {k // 2 % 2 = 1} then (x**2) else (1)) * (if {k // 4 = 1} …)
 

@@ -3,14 +3,14 @@
     logsumexp{r} (u[i, r] + v[r, j])
     is  log(sum{r} (exp(u[i, r] - m[i]) * exp(v[r, j] - n[j]))) + (m[i] + n[j])
 
-with the maxima m and n over r: the summands are grouped so that each group has fewer indices than the whole
-sum, and gets a tensor of exponentials, except a group that reads its own recurrence. So does
+where m and n are maxima over r. Summands are grouped so that each group has fewer indices than the whole sum.
+Each group gets a tensor of exponentials, unless it reads its own recurrence. Similarly,
 
     sum{j} (c[i, j] * exp(u[i, r] + v[r, j] - l[i, j]))
 
-with `exp(u[i, r] - m[i]) * exp(v[r, j] - n[j]) * exp(m[i] + n[j] - l[i, j])` for m and n over the r of the
-tensor itself. The reduction as written remains as a fallback: it is used if the sum, or the last of these
-exponentials, is outside a safe range, or if a result is infinite or NaN.
+uses `exp(u[i, r] - m[i]) * exp(v[r, j] - n[j]) * exp(m[i] + n[j] - l[i, j])`, with m and n over the r of the
+tensor itself. The reduction as written remains as a fallback if the sum or the last of these exponentials is
+outside a safe range, or if a result is infinite or NaN.
 """
 
 from __future__ import annotations

@@ -2,27 +2,26 @@
 
     y[b] = sum{q}_(ptr[b])^(ptr[b + 1] - 1) f(b, q)
 
-becomes, with L elements a part,
+becomes, for parts of L elements,
 
     let y_parts[c: E // L] = if owner[c] < N then sum{q}_(start[c])^(start[c] + L - 1) f(owner[c], q) else 0
     y[b] = sum{q}_(rest[b])^(ptr[b + 1] - 1) f(b, q)
         + if whole[b + 1] > whole[b] then sum{c}_(whole[b])^(whole[b + 1] - 1) y_parts[c] else 0
 
-The inspector counts whole parts: `whole[b]` are those of the ranges before b, `rest[b]` is where they end in
-this one, `owner[c]` is the b of a part, `start[c]` its first place. L is one number for all machines, so
-sums have the same bits for any number of threads. For fibres of fewer elements a number more is read and
-compared; calls that have no long ones run another kernel (`backend/runtime/cut_kernels.py`).
+An inspector counts whole parts: `whole[b]` is their number in the ranges before b, `rest[b]` the position
+where those of b end, `owner[c]` the b of part c, and `start[c]` its first position. L is the same on all
+machines, so sums have the same bits for any number of threads. Shorter fibres cost one more read and
+comparison; calls without long ones run another kernel (`backend/runtime/cut_kernels.py`).
 
-A fibre is that of a value, `src[e] = b`, or of several, `row[e] = i and col[e] = j`, and its parts are
-computed once, whatever asks for them. Where what is summed depends on that too, as on k in
+A fibre belongs to one value, `src[e] = b`, or to several, `row[e] = i and col[e] = j`, and its parts are
+computed once for all reads. If the summand depends on more, as on k in
 
     y[k] = sum{e: src[e] = b[k]} f(k, e)
 
-they are parts of what k asks for, as where one element k has both values of a pair. Of such ranges, which
-may overlap, the first are cut, up to E // L parts of all; the others are not.
+each k has its own parts. Such ranges may overlap: the first ones are cut, up to E // L parts in all.
 
-It is kept for calls where one node has nearly all edges: no thread then takes more steps than a part has
-(`tests/passes/test_long_fibres.py`), and not as many as there are edges.
+Even if one node has nearly all edges, no thread then sums more than a part of them
+(`tests/passes/test_long_fibres.py`).
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Sums of sums as one sum over more indices, and so other reductions of their own kind.
+"""Nested sums become one sum over more indices, as do other nested reductions of one kind.
 
     sum{c} (sum{p}_(max [0; 1 - i])^2 (x[c, i + p - 1] * w[c, p]))
 
-is one sum over c and p: one loop nest, whose operands can be packed and whose lanes are free. The points
-come in the same order. An index whose bounds depend on an index of the sum around it stays where it is, for
-then the points are no box. And a factor that is 0 but under conditions bounds the sum:
+becomes one sum over c and p: one loop nest, whose operands can be packed and whose lanes are free. The order
+of the points stays. An index whose bounds depend on an index of the outer sum stays nested, since the points
+would not be a box. A factor that is 0 unless conditions hold bounds the sum:
 
     sum{p: 3} (w[p] * if {i + p >= 1} then (x[i + p - 1]) else (0))
 
-has `p >= 1 - i` in its domain: no step tests anything. So do the conditions of all that is added up.
+gets `p >= 1 - i` in its domain, and no step tests it. Conditions of the whole summand do the same.
 
-A maximum of maxima is one too, where no derivative follows, in which rows that tie share first. A product of
-products is not: it may overflow where they do not.
+Nested maxima are joined if no derivative follows, because ties share a derivative row by row. Nested products
+are not joined: the joint product may overflow where they do not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Products of all other elements of a fibre, computed from the products before and after each element.
+"""Products of all other elements of a fibre, from the products before and after each element.
 
     dx[e] = prod{z: d[z] = d[e]} (if {z = e} then (1) else (x[z]))
     becomes, over the positions q in the order of d, with v = d[d.perm[q]]:
@@ -6,14 +6,13 @@
     behind[q] = if {q + 1 < d.ptr[v + 1]} then (x[d.perm[q + 1]] * behind[q + 1]) else (1)
     dx[e] = before[p] * behind[p], where p is the position of e
 
-The number of steps is linear in the length of a fibre, not quadratic: without the rewrite, gradients for
-nodes with many edges would never finish (`tests/passes/test_growth.py`). There is no division: if elements
-are 0, the products are as exact as the one on the left. Second derivatives add up such products with one
-factor replaced:
+The number of steps is linear in the length of a fibre, not quadratic, which matters for nodes with many edges
+(`tests/passes/test_growth.py`). There is no division, so elements may be 0. Second derivatives add up such
+products with one factor replaced:
 
     sum{g: d[g] = d[e]} (if {g = e} then (0) else (v[g] * (the product of all but e and g)))
 
-For the elements before q this is `with_v[q] = with_v[q - 1] * x[d.perm[q - 1]] + before[q - 1] * v[d.perm[q -
+The elements before q contribute `with_v[q] = with_v[q - 1] * x[d.perm[q - 1]] + before[q - 1] * v[d.perm[q -
 1]]`; the replaced factor is before q or after it. Several factors are treated in the same way.
 """
 

@@ -2,7 +2,7 @@
 
 In the loop over the fibre of a value, `ptr[v] <= q < ptr[v + 1]` of `src`, `dst[src.perm[q]]` is
 `dst.src.taken[q]`, which the inspector sorts by the positions of `src`, so that neighbouring elements are
-read one after the other. Index arrays without lookups are omitted.
+read one after the other. Computed index arrays without lookups are dropped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Divisions by a value whose reciprocal is known become multiplications (the last step for quotients).
+"""Divisions by a value whose reciprocal is known become multiplications.
 
     a * (1 / s) + 0.5 / s          is  a * (1 / s) + 0.5 * (1 / s)
-    x * (1 / s)**3                 is  x * (1 / s) * (1 / s) * (1 / s)     where no other term has the power
+    x * (1 / s)**3                 is  x * (1 / s) * (1 / s) * (1 / s)     if no other term has this power
 
 Factors are multiplied one by one: a product is in range if the quotient is, while a power might not be. A
 power that occurs in several products is computed once.

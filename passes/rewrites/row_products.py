@@ -1,9 +1,9 @@
-"""Products in short rows, with what all elements of a row share in front.
+"""Products in short rows, with the factors shared by all elements of a row in front.
 
     f[i, m: 3] = sum{j} (x[j, m] * w[j] / r[i, j])   is   sum{j} (w[j] / r[i, j] * x[j, m])
 
-so that a quotient is computed once for the elements of a row, which are computed together: as copies in a
-tile, or as sums of one loop (`rows.py`). Only quotients are worth it; other products stay as written.
+A quotient is then computed once for the elements of a row, which are computed together: as copies in a tile,
+or as sums of one loop (`rows.py`). Products without quotients stay as written.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
     dx[b] = sum{q}_(col.ptr[b])^(col.ptr[b + 1] - 1) (v[col.perm[q]] * dy[row.col.taken[q]])
 
-reads each element of `v` from a line of its own, which is in no cache near. Elements of `dx` are taken in
-blocks that stay near instead, with the entries of all their fibres, those of `k[e] = col[e]//64`:
+reads each element of `v` from another cache line, far from the processor. Instead, `dx` is computed in blocks
+that stay in a near cache, from the entries of all their fibres, which are those of `k[e] = col[e]//64`:
 
     dx[b] = sum{q: col.k.taken[q] = b}_(k.ptr[b//64])^(k.ptr[b//64 + 1] - 1) (v[k.perm[q]] * …)
 
-The equality tells b by q: with the loops interchanged (`nest/primitives/scattered.py`) the entries of a block
-are read once, in the order of their places, and each is added to its element. An element has its summands in
-the same order as before, and belongs to one block, which one thread computes.
+The equality determines b from q. With the loops interchanged (`nest/primitives/scattered.py`), the entries of
+a block are read once, in the order of their positions, and each is added to its element. The order of the
+summands stays, and each element belongs to one block, computed by one thread.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
     is  let g_0[b, i] = sum{k} (w[i, k] * x[b, k]),  g[b, i] = g_0[b, i] + sum{k} (u[i, k] * h[b, k])
 
 A contraction is fast if its operands are packed for its loop, and a nest packs for one loop only. The
-additional tensor costs a store and a load per long sum, and rounding is the same.
+additional tensor costs a store and a load per long sum; rounding is the same.
 
-A sum too long for its packed operands to stay in a cache is computed in blocks, whose results are kept in
-memory in between: only a tensor that is nothing but the sum can hold them. So the sum in `y[i, j] = c *
-sum{k} (...)`, over many k, becomes a tensor too.
+A sum too long for its packed operands to stay in a cache is computed in blocks, with partial results in
+memory, which need a tensor of the sum itself. So the sum in `y[i, j] = c * sum{k} (...)`, over many k,
+becomes a tensor too.
 """
 
 from __future__ import annotations

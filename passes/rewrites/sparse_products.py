@@ -3,20 +3,18 @@ sparse matrices, 1978).
 
     C[e] = sum{q}_(row x[e] of A) (sum{t}_(key of y[e] and c[q] in B) (if {…} then (A[q]*B[t]) else (0)))
 
-looks for an element of B for each element of a row of A, once for each e. Where rows of C have more elements
-than those of B, it is less to go through the rows of B that a row of A names, and to add each product to the
-element of C whose column it has:
+searches B for each element of a row of A, once for each e. If rows of C are longer than those of B, it is
+cheaper to go through the rows of B that a row of A names, and to add each product to the element of C in its
+column:
 
     S[p] = sum{q}_(row u of A) (sum{t: d[t] = y[p]}_(row c[q] of B) (A[q]*B[t]))    for all p of row u at once
 
-where p are the places of C in the order of rows, and u is the row of p; `nest/primitives/scattered.py`
-has one pass over all such t, and a buffer for the elements of a row. Columns are in groups that fit it: for
-several, rows are cut into the parts that are in a group each, in C and in B alike.
+where p are the positions of C sorted by row, and u is the row of p. `nest/primitives/scattered.py` visits all
+such t once, with a buffer for the elements of a row. If a row does not fit, the columns of B and C are
+divided into groups that do. The products of an element are added in the order of the row of A.
 
-An element has its products in one order, those of the row of A.
-
-Where rows have fewer elements than that, as in the gradients by A and B, but many look for something in one
-row of B, these are computed together, in the order of y, and the row is in a buffer in which they look:
+If rows are shorter, as in the gradients by A and B, but many elements search one row of B, these are computed
+together, in the order of y, and search a buffer with that row:
 
     S[p] = sum{q}_(row x[p] of A) (sum{t: r[t] = c[q]}_(row y[p] of B) (A[q]*B[t]))
 """

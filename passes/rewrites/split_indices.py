@@ -7,15 +7,15 @@ becomes
     let y_0[g, r: 8, i] = sum{c: 8} (x[8*g + c, i] * w[8*g + r, c])
     y[o, i] = y_0[o // 8, o % 8, i]
 
-where all reads are affine, so that lanes and tiles stay within a group. In its gradient by x the sum over o
-runs from 8*g to 8*g + 7: it counts from 0. Where a sum has other bounds for each residue,
+where all reads are affine, so that lanes and tiles stay within a group. In the gradient by x, the sum over o
+from 8*g to 8*g + 7 is shifted to start at 0. If the bounds of a sum depend on the residue,
 
     dx[i] = sum{t}_(max [0; -((2 - i) // 2)])^(min [9; i // 2]) (dy[t] * w[i - 2*t])
 
 each residue becomes a tensor, `dx_0[g] = sum{t}_0^1 (dy[g + t - 1] * w[2 - 2*t])` and `dx_1`, whose sums have
-the same number of steps for all elements except a few at the edges, and dx interleaves them: vectors run
-along it. The gradient by w, of few elements, stays one tensor. Cheap tensors are left as they are, because
-the copy would cost as much.
+the same number of steps for all elements except a few at the edges. dx interleaves them, and vectors run
+along it. The gradient by w has few elements and stays one tensor. Cheap tensors stay as they are, because the
+copy would cost as much.
 """
 
 from __future__ import annotations

@@ -3,17 +3,16 @@
     f[i, k] = (x[i, k] - m[i])**2,  g[i] = sum{k} (w[k] * (x[i, k] - m[i])**2)
     is  let h[i, k] = (x[i, k] - m[i])**2,  f[i, k] = h[i, k],  g[i] = sum{k} (w[k] * h[i, k])
 
-Each iteration counts how often every value is evaluated in the program, and stores those for which `times *
-cost > elements * (cost + store) + times * load`, outermost values first; new values are considered in the
-next iteration. An iteration is either for expensive values (reductions, divisions and transcendental
-functions) or for all arithmetic. Cheap values are stored only if the tensor fits in the nearest cache, as a
-load from further away is slower than computing the element, and if it saves a certain share of all
-operations, as more tensors are more code. Values that tensors of one shape compute at their own indices are
-computed once anyway if the tensors are fused. A value with indirect reads may have a tensor of any size, if
-that is no larger than what it reads.
+Each iteration counts how often the program evaluates every value, and stores those for which `times * cost >
+elements * (cost + store) + times * load`, outermost first; the next iteration considers new values. An
+iteration treats expensive values (reductions, divisions and transcendental functions) or all arithmetic.
+Cheap values are stored only if the tensor fits in the nearest cache, since a load from further away is slower
+than computing the element, and if it saves a certain share of all operations, since each tensor adds code.
+Values that tensors of one shape compute at their own indices count once, because these tensors are fused. The
+tensor of a value with indirect reads may be as large as the tensors it reads.
 
-Always stored are expensive values that are the same in all calls, if the target keeps such tensors, and
-values over the fibres of an index array, since one fibre may contain nearly all positions.
+Two kinds are always stored: expensive values that are the same in all calls, if the target keeps such
+tensors, and values over the fibres of an index array, since one fibre may contain nearly all positions.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Sums over the steps of a recurrence, in a form in which they can be added up as the steps are made.
+"""Sums over the steps of a recurrence, in a form that can be accumulated while the steps are computed.
 
     dk = sum{i} (c[i] * sum{t} (du[t, i] * u[t, i]))    is     sum{i, t} (c[i] * (du[t, i] * u[t, i]))
     dc[i] = if {i >= 1} then (k * sum{t} (…)) else (0)  reads  dc_steps[i] = sum{t: i >= 1} (…)
 
-where du has so many elements that it may be kept in a window (`passes/maps/sweeps.py`): then a step is added
-to all sums while it is there, and no sum may be inside of another, or under a guard. Nor does one follow the
-steps of two recurrences that have nothing in common: `sum{t} (du[t] * u[t] + dv[t] * v[t])` is two sums.
-
-It is kept for memory: without it such gradients have all steps of du (`tests/passes/test_tapes.py`).
+This applies if du is so large that only a window of it may be kept (`passes/maps/sweeps.py`). Each step is
+then added to all sums while it is in memory, so no sum may be inside another or under a guard. None may run
+over the steps of two unrelated recurrences: `sum{t} (du[t] * u[t] + dv[t] * v[t])` becomes two sums.
+Otherwise such gradients would store all steps of du (`tests/passes/test_tapes.py`).
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     let m[i] = max{k} (x[i, k]),  let e[i, k] = exp(x[i, k] - m[i]),  y[i, k] = e[i, k] / sum{j} (e[i, j])
 
 y does not depend on m: the cotangent of m, `sum{k} (-de[i, k] * e[i, k])`, is 0, so the ties of the maximum
-need not be counted. The contribution of a variance to the cotangent of its mean, `sum{k} (-2 * dv[i] *
-(x[i, k] - m[i]))`, is 0 too, as is the cotangent of a minimum that each step of a table subtracts in its
-exponents. The proof is over the real numbers (`passes/terms/expansion.py`): in floats such a sum is a
-rounding error. Values are computed as written.
+need not be counted. The contribution of a variance to the cotangent of its mean,
+`sum{k} (-2 * dv[i] * (x[i, k] - m[i]))`, is 0 too, and so is the cotangent of a minimum subtracted in all
+exponents of a step. The proof is over the real numbers (`passes/terms/expansion.py`): in floats such a sum is
+a rounding error. Values are computed as written.
 """
 
 from __future__ import annotations

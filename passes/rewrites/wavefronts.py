@@ -1,4 +1,4 @@
-"""Recurrences along diagonals as recurrences along one index, whose elements of one step are contiguous.
+"""Recurrences along diagonals become recurrences along one index, with contiguous elements in each step.
 
     scan{i + j} d[i: N, j: M] = F(c[i, j], d[i - 1, j], d[i, j - 1])
     f = d[N - 1, M - 1]
@@ -9,12 +9,11 @@ becomes
         F(c[i, t - i], d_0[t - 1, i - 1], d_0[t - 1, i])) else (0)
     f = d_0[N + M - 2, N - 1]
 
-so that the elements of one order, a wavefront, are computed in vectors, and what they read of themselves is
-contiguous too (loop skewing: Wolfe, Loop skewing: the wavefront method revisited, 1986). The order takes the
-place of an index that it counts by 1. Where loops over single indices leave one free that is long enough,
-these are better and stay. What is computed of each element of such a tensor, as exp(d[i, j]), is stored as it
-is, and so is c, where wavefronts read it more than once, as gradients do: gathering its elements once takes
-as long as each time. A tensor that is a result, or that sums read, is a copy.
+so that the elements of a wavefront are computed in vectors and read contiguous elements of d_0 (Wolfe, Loop
+skewing: the wavefront method revisited, 1986). The order replaces an index with coefficient 1. If loops over
+single indices leave a long enough index parallel, the recurrence stays. Elementwise functions of d, such as
+exp(d[i, j]), are stored in skewed form too, and so is c if wavefronts read it more than once, as gradients
+do: a copy costs as much as one read along diagonals. A result, or a tensor that sums read, is copied back.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Products with the fewest divisions and roots, where no derivative follows.
+"""Products with the fewest divisions and roots, if no derivative follows.
 
     a * r**-1.5 - b * r**-2.5     is  a * q**3 - b * q**5        with q = 1 / sqrt(r), where r >= 0
     a / r**3 + b / (r * r)        is  a * p**3 + b * p**2        with p = 1 / r
-    m / (r * sqrt(r)) * x         is  m * x / (r * sqrt(r))      where no other power of r stands
+    m / (r * sqrt(r)) * x         is  m * x / (r * sqrt(r))      if there is no other power of r
     x[i, j] / n[i] / 300          is  1/300 * x[i, j] * (1 / n[i])
 
-All powers of one base in a program with sums have one root and one quotient, whatever the indices are called;
-what is divided by and does not depend on all indices is computed once for those that it has. What jumps or is
-compared is as it is written, and so are quotients of integers, and means.
+In a program with sums, all powers of a base share one root and one reciprocal, under any names of indices.
+The reciprocal of a divisor with fewer indices is computed once for these. Operands of comparisons and of
+discontinuous functions stay as written, as do quotients of integers and means.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Intermediates that are mostly 0 are stored as boxes around their non-zeros: diagonals, bands, blocks.
 
-Jacobians need this: with intermediates whose Jacobians are bands, a Jacobian needs as many operations as the
-bands have elements, not the square of that (`tests/passes/test_growth.py`).
+If the Jacobians of intermediates are bands, the operations of a Jacobian are then linear in the elements of
+these bands, not quadratic (`tests/passes/test_growth.py`).
 
 A read of such a tensor becomes a read of the box that contains the element, under conditions; in a sum, these
 conditions bound the loops. An element in several boxes belongs to the first.
@@ -11,7 +11,7 @@ A tensor that adds deltas and products of tensors with fewer indices becomes a f
     dz[i, k] = if {i = k} then (a[k]) else (0) + u[i] * e[k],   df[i, d] = sum{k} (dz[i, k] * w[k, d])
     is  df[i, d] = a[i] * w[i, d] + u[i] * sum{k} (e[k] * w[k, d])
 
-as for the softmax of a layer, or a mean that is subtracted.
+as in the Jacobian of a softmax, or of a subtracted mean.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes tad-chain | filecheck %s
-// %s and %f read rows of %e, which is large: they run with it, row by row. %c reads columns, and comes after them.
+// %s and %f read rows of %e, which is large: they run with it, row by row. %c reads columns and comes after them.
 
 func.func @f(%x: tensor<64x8192xf64> {tad.name = "x"}) -> (tensor<64x8192xf64> {tad.name = "f"}, tensor<8192xf64> {tad.name = "c"}) {
   %e = tad.map (%i, %j) -> tensor<64x8192xf64> {

@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes tad-cut | filecheck %s
-// A long sum of one number: parts, and the sum of what they give. Of several indices the outermost is cut.
+// A long sum becomes sums of its parts, and their sum. Of several indices the outermost is cut.
 
 func.func @f(%x: tensor<?x?xf32> {tad.name = "x", tad.shape = affine_map<()[s0, s1] -> (s0, s1)>}, %N: index {tad.name = "N"}, %M: index {tad.name = "M"}) -> (tensor<f32> {tad.name = "s"}) {
   %s = tad.map () -> tensor<f32> {

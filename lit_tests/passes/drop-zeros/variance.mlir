@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes tad-drop-zeros | filecheck %s
-// Differences from the mean add up to 0, whatever they are multiplied by.
+// Differences from the mean add up to 0, whatever their common factor.
 
 func.func @f(%x: tensor<3x4xf64> {tad.name = "x"}, %df: tensor<3xf64> {tad.cotangent_of = "f", tad.name = "df"}) -> (tensor<3x4xf64> {tad.gradient_of = "x", tad.name = "dx"}) {
   %m = tad.map (%i) -> tensor<3xf64> {

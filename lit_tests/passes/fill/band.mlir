@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes tad-fill | filecheck %s
-// Of two guards the first one has its way, and is stored last; what is added comes after. All are in one memory.
+// The first of two guards takes precedence: it is stored after the second. The added term follows. All share one memory.
 
 func.func @f(%x: tensor<100xf64> {tad.name = "x"}) -> (tensor<100x100xf64> {tad.name = "d"}) {
   %d = tad.map (%i, %j) -> tensor<100x100xf64> {

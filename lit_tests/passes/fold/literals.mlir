@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-fold' | filecheck %s
-// Arithmetic on literals is done, `z * y` is `y * z`, and equal tensors are one: a result is a copy.
+// Arithmetic on literals is done, `z * y` becomes `y * z`, and equal tensors become one: a result is a copy.
 
 func.func @f(%x: tensor<3xf64> {tad.name = "x"}, %y: tensor<3xf64> {tad.name = "y"}) -> (tensor<3xf64> {tad.name = "f"}, tensor<3xf64> {tad.name = "g"}) {
   %h = tad.map (%i) -> tensor<3xf64> {

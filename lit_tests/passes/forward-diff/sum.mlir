@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-forward-diff' | filecheck %s
-// A sum keeps its domain; the tangent of a read is a read of the tangent at the same place.
+// A sum keeps its domain; the tangent of a read is a read of the tangent at the same position.
 
 func.func @f(%x: tensor<3x4xf64> {tad.name = "x"}, %y: tensor<4xf64> {tad.name = "y"}) -> (tensor<3xf64> {tad.name = "f"}) {
   %f = tad.map (%i) -> tensor<3xf64> {

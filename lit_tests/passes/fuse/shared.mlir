@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes tad-fuse | filecheck %s
-// Maps that read the same elements: what they share is computed once.
+// Maps that read the same elements: their common subexpressions are computed once.
 
 func.func @f(%a: tensor<9xf64> {tad.name = "a"}, %b: tensor<9xf64> {tad.name = "b"}) -> (tensor<9xf64> {tad.name = "f"}, tensor<9xf64> {tad.name = "g"}) {
   %f = tad.map (%i) -> tensor<9xf64> {

@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-jacobian{wrt=x},tad-cancel-deltas,tad-simplify' | filecheck %s
-// The indices of the output's element come first; the equality that says which elements it reads is solved.
+// The indices of the output's element come first; equalities say which elements it reads.
 
 func.func @f(%x: tensor<9xf64> {tad.name = "x"}, %w: tensor<3xf64> {tad.name = "w"}) -> (tensor<7xf64> {tad.name = "f"}) {
   %f = tad.map (%i) -> tensor<7xf64> {

@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-keep{fused=true}' | filecheck %s
-// %c reads nothing, and %d reads %c alone: they are kept, and come first. %s is a result.
+// %c reads nothing and %d reads only %c: they are kept, and come first. %s is a result.
 
 func.func @f(%x: tensor<4xf64> {tad.name = "x"}) -> (tensor<4xf64> {tad.name = "y"}, tensor<4xf64> {tad.name = "s"}) {
   %a = tad.map (%i) -> tensor<4xf64> {

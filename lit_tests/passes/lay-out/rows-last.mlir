@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes tad-lay-out | filecheck %s
-// Rows of three times three elements fill no vector: what the chain has for itself has the rows %e last.
+// Rows of 3x3 elements fill no vector: in the tensors of the chain, the index %e of rows comes last.
 
 func.func @f(%u: tensor<40000x3x3xf32> {tad.name = "u"}) -> (tensor<40000xf32> {tad.name = "q"}) {
   %s = tad.map (%e, %a, %b) attributes {tad.chain = array<i64: 0, 1200>} -> tensor<40000x3x3xf32> {

@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'linalg-to-tad' | filecheck %s
-// Indices that are compared are guards, in reductions those of their sets; a maximum begins below all numbers.
+// Compared indices become guards, or bounds of reductions; a maximum starts below all numbers.
 
 func.func @below(%a: tensor<5x5xf64>) -> tensor<5xf64> {
   %low = arith.constant 0xFFF0000000000000 : f64

@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes tad-other-factors | filecheck %s
-// The product of the others is that of those before, along the places of a fibre, times that of those behind.
+// The product of the others is that of those before, in the order of the fibre, times that of those after.
 module {
   func.func @dx(%d: tensor<8xi32> {tad.below = affine_map<() -> (4)>, tad.name = "d"}, %x: tensor<8xf64> {tad.name = "x"}, %d.ptr: tensor<5xi32> {tad.below = affine_map<() -> (9)>, tad.increasing, tad.inspected = ["ptr", 0, "d"], tad.name = "d.ptr"}, %d.perm: tensor<8xi32> {tad.below = affine_map<() -> (8)>, tad.inspected = ["perm", 0, "d"], tad.name = "d.perm"}) -> (tensor<8xf64> {tad.name = "dx"}) {
     %dx = tad.map (%e) -> tensor<8xf64> {

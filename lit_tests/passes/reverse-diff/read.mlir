@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-reverse-diff' | filecheck %s
-// A read gathers: a sum over all indices that read the element, a delta in its domain.
+// A read becomes a sum over all indices that read the element, with a delta in its domain.
 
 func.func @f(%x: tensor<8xf64> {tad.name = "x"}) -> (tensor<3x4xf64> {tad.name = "f"}) {
   %f = tad.map (%i, %j) -> tensor<3x4xf64> {

@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes tad-scatter | filecheck %s
-// Columns in four blocks: of each block the entries are read in order, and the column of an entry is looked up.
+// Columns in four blocks: the entries of a block are read in order, and the column of an entry is looked up.
 
 func.func @dx(%col: tensor<400000xi32> {tad.below = affine_map<() -> (5000)>, tad.name = "col"}, %v: tensor<400000xf64> {tad.name = "v"}, %col.ptr: tensor<5001xi32> {tad.below = affine_map<() -> (400001)>, tad.increasing, tad.inspected = ["ptr", 0, "col"], tad.name = "col.ptr"}, %col.perm: tensor<400000xi32> {tad.below = affine_map<() -> (400000)>, tad.inspected = ["perm", 0, "col"], tad.name = "col.perm"}) -> (tensor<5000xf64> {tad.name = "dx"}) {
   %dx = tad.map (%b) -> tensor<5000xf64> {

@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-simplify' | filecheck %s
-// A guard that always holds goes; one that never holds leaves its other branch.
+// A guard that always holds disappears; one that never holds leaves its other branch.
 
 func.func @f(%x: tensor<5xf64> {tad.name = "x"}) -> (tensor<5xf64> {tad.name = "f"}) {
   %f = tad.map (%i) -> tensor<5xf64> {

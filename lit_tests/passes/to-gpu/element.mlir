@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-to-gpu' | filecheck %s
-// One thread an element, in range or idle; no atomics.
+// One thread per element; threads out of range are idle. No atomics.
 
 func.func @f(%x: tensor<8xf64> {tad.name = "x"}) -> (tensor<3x4xf64> {tad.name = "f"}) {
   %f = tad.map (%i, %j) -> tensor<3x4xf64> {

@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-to-linalg' | filecheck %s
-// A sum over a window is one operation over the results and the window, from zeros on.
+// A sum over a window is one operation over results and window, starting from zeros.
 
 func.func @f(%x: tensor<8xf64> {tad.name = "x"}, %w: tensor<3xf64> {tad.name = "w"}) -> (tensor<6xf64> {tad.name = "f"}) {
   %f = tad.map (%i) -> tensor<6xf64> {

@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-to-loops{vector-bytes=0}' | filecheck %s
-// Loops run over the indices that a recurrence goes along, in its order: here i outermost, counting down.
+// Loops follow the order of the recurrence: here i is outermost and counts down.
 
 func.func @f(%x: tensor<4x5xf64> {tad.name = "x"}) -> (tensor<4x5xf64> {tad.name = "f"}) {
   %f = tad.scan %own (%j, %i) by -%i -> tensor<4x5xf64> {

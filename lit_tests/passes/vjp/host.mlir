@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-vjp' | filecheck %s
-// A host asks for a gradient, and calls it; the function stays.
+// A host calls a gradient; the function stays.
 
 func.func @f(%x: tensor<8xf64> {tad.name = "x"}) -> (tensor<3x4xf64> {tad.name = "f"}) {
   %f = tad.map (%i, %j) -> tensor<3x4xf64> {

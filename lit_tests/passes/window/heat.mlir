@@ -1,6 +1,6 @@
 // RUN: tadc %s --passes tad-window | filecheck %s
-// Of %u the last step is read, one step back, and each step by %e and %m: %e runs along with it, and the sum over steps
-// of %m is added up on the way. Two steps of %u are kept, for the %N elements of each.
+// %y reads the last step of %u, %u reads one step back, and %e and %m read each step: %e runs along with %u, and
+// the sum over steps of %m is accumulated. Two steps of %u are kept, for the %N elements of each.
 
 func.func @f(%x: tensor<?xf64> {tad.name = "x", tad.shape = affine_map<()[s0, s1] -> (s0)>}, %N: index {tad.name = "N"}, %T: index {tad.name = "T"}) -> (tensor<?xf64> {tad.name = "y"}, tensor<?xf64> {tad.name = "e"}, tensor<?xf64> {tad.name = "m"}) attributes {tad.excluded = [affine_set<()[s0, s1] : (-s1 >= 0, s0 - 1 >= 0)>]} {
   %u = tad.scan %own (%t, %i) by %t in {0 <= %t < %T, 0 <= %i < %N} -> tensor<?x?xf64> {
