@@ -1,11 +1,11 @@
-"""The attributes of `tad` on functions, arguments, results and maps, with what they say.
+"""The attributes of `tad` on functions, arguments, results and maps, with their meaning.
 
-Names are written where they are read and set; a test says that this table has all of them.
+Names are written where they are read and set; a test checks that this table has all of them.
 """
 
 from __future__ import annotations
 
-#: Each attribute: what carries it, what it is, and what it says.
+#: Each attribute: its carrier, type and meaning.
 # fmt: off
 ATTRIBUTES = {
     "tad.name": ("an argument or result", "string", "its name in the program"),
@@ -16,13 +16,13 @@ ATTRIBUTES = {
     "tad.increasing": ("an argument of i32", "unit", "its elements never decrease along its dimension"),
     "tad.inspected": ("an argument of i32", "array",
         "an inspector computes it, not the caller: its kind, the axis, and the names of the arrays"
-        " from which it is computed"),
+        " it is computed from"),
     "tad.values": ("an argument of i32", "string",
-        "for the kind `values`: the form of `#0`, `#1`, … that gives an element, as JSON"),
+        "for the kind `values`: an element as a form of `#0`, `#1`, …, in JSON"),
     "tad.pattern": ("an argument or result", "array",
-        "it contains the stored elements of a sparse tensor: the shape of that, a map of the sizes, and the "
-        "names of the index arrays that give each element's position"),
-    "tad.excluded": ("a function", "array of integer sets", "sizes for which calls are refused"),
+        "it contains the stored elements of a sparse tensor: that tensor's shape, a map of the sizes, and"
+        " the names of the index arrays with the position of each element"),
+    "tad.excluded": ("a function", "array of integer sets", "sizes for which calls are errors"),
     "tad.cotangent_of": ("an argument", "string", "the output whose cotangent it is"),
     "tad.gradient_of": ("a result", "string", "the argument by which it is the gradient"),
     "tad.tangent_of": ("an argument or result", "string", "the argument or output whose tangent it is"),
@@ -33,21 +33,21 @@ ATTRIBUTES = {
         "the position of the index that counts rows of its chain; by default the first"),
     "tad.chain_steps": ("a map", "unit", "its first index numbers the steps of its chain"),
     "tad.in_place": ("a map", "unit",
-        "it equals another tensor except on a thin set; only those elements are computed, in the memory of "
-        "that tensor"),
+        "it equals another tensor except on a thin set; only the elements of this set are computed, in the "
+        "memory of that tensor"),
     "tad.parts": ("a map", "unit", "its elements are long parts of a reduction, a few for each thread"),
     "tad.joined": ("a map", "unit", "little work remains: it is computed without vectors"),
     "tad.window": ("a map", "array of integers",
-        "how many steps of its tensors are kept, and the weights of all subscripts, one of them 1 or -1, "
-        "whose sum is the step of an element"),
+        "the number of kept steps of its tensors, and the weights of all subscripts, one of them 1 or -1:"
+        " the weighted sum is the step of an element"),
     "tad.sweep": ("a map", "array of four integers",
-        "its chain runs some steps of a recurrence at a time: the index that follows these, how many steps"
-        " one value of it covers, where they begin, and whether they go down"),
+        "its chain runs some steps of a recurrence at a time: the index along the steps, the number of steps"
+        " per value of this index, the first step, and whether they go down"),
     "tad.tape": ("a map", "array of six integers",
-        "it is recomputed for a chain that goes back over the steps: the number of that chain, the number of "
-        "checkpoints, the steps per checkpoint, how many steps ahead of the current one are available, how "
-        "many of these are computed just before, and for how many steps of that chain at a time"),
+        "it is recomputed for a chain that runs backwards over the steps: the number of that chain, of "
+        "checkpoints, of steps per checkpoint, of steps available ahead of the current one, of those of them "
+        "computed just before, and of steps of that chain at a time"),
     "tad.kept": ("a map", "unit",
-        "its elements are the same in all calls, and computed only in the first"),
+        "its elements are the same in all calls; only the first computes them"),
 }
 # fmt: on

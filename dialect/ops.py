@@ -1,7 +1,7 @@
 """The operations of the `tad` dialect, on upstream's extensible-dialect API.
 
-Scalar work is upstream `arith` and `math`; indexing and control are ours. Each operation says in its
-docstring how it is written and what its verifier checks; `docs/dialect.md` is made of them.
+Scalar arithmetic is upstream's `arith` and `math`; indexing and control are ours. The docstring of each
+operation gives its syntax and the checks of its verifier; `docs/dialect.md` is made of them.
 
 Dimensions of a set are the block arguments, its symbols the index operands. Tensors and
 outer indices are captured from above.
@@ -73,14 +73,14 @@ def own_tensor(op: Any) -> Any:
 
 
 class MapOp(_Op, name="map", traits=[ext.Pure]):
-    """A tensor given element by element: the element at the block arguments is what the body yields.
+    """A tensor given element by element: the body yields the element at the block arguments.
 
         %f = tad.map (%i, %j) -> tensor<3x4xf64> {
         %f = tad.map (%i, %j) in {0 <= %i < %M, 0 <= %j < 3} -> tensor<?x3xf64> {
         %f:2 = tad.map (%i) -> tensor<9xf64>, tensor<9xf64> {
 
     - `domain` is the box of the tensor's shape, its symbols are `sizes`; it is omitted if there are none.
-    - The elements are f32 or f64. The body has an index for each dimension and ends with `tad.yield`.
+    - The elements are floats. The body has an index for each dimension and ends with `tad.yield`.
     - There may be several tensors, of one type: common subexpressions are computed once per element.
       `tad-fuse` makes such maps.
     """
@@ -94,16 +94,16 @@ class MapOp(_Op, name="map", traits=[ext.Pure]):
 
 
 class ScanOp(_Op, name="scan", traits=[ext.Pure]):
-    """A tensor given element by element as `order`, a linear form of the indices, increases.
+    """A recurrence, with elements given in increasing `order`, a linear form of the indices.
 
     The last block argument stands for the tensor. An element may read only elements of strictly smaller
-    order from it; elements of equal order do not depend on each other.
+    order from it, so elements of equal order are independent.
 
         %f = tad.scan %own (%i) by -%i in {0 <= %i < %n} -> tensor<?xf64> {
 
     - As for `tad.map`; in addition, the last block argument has the tensor's type.
     - `order` maps the indices to one number, without floor division and sizes.
-    - That the tensor reads only earlier elements of itself is proven when a module is read (TAD0316).
+    - When a module is read, it is proven that elements read only earlier elements (TAD0316).
     """
 
     tensor: ext.Result[ir.RankedTensorType]
@@ -116,7 +116,7 @@ class ScanOp(_Op, name="scan", traits=[ext.Pure]):
 
 
 class SumOp(_Op, name="sum", traits=[ext.Pure]):
-    """The sum of the body over the integer points of the domain; 0 where it is empty.
+    """The sum of the body over the integer points of the domain; 0 if it is empty.
 
         %0 = tad.sum (%k, %l) in {0 <= %k <= 4, %k < %i, %l == %k + 1} -> f64 {
         %3 = tad.sum (%k_0) [%j, %i] in {%k_0 * 2 >= %i + 3, %k_0 <= %j} -> f64 {
@@ -124,9 +124,9 @@ class SumOp(_Op, name="sum", traits=[ext.Pure]):
         %0:2 = tad.sum (%k) in {0 <= %k <= 3} -> f64, f64 {
 
     - `domain` has at least one index, one per block argument; its symbols are the operands `outer`.
-    - Further dimensions of it are the `tad.lookup`s at the beginning of the body.
+    - Its further dimensions are the `tad.lookup`s at the beginning of the body.
       A lookup must be in range wherever the rows without it hold.
-    - The result is f32 or f64. The body ends with `tad.yield`.
+    - The result is a float. The body ends with `tad.yield`.
     - There may be several sums, of one type: common subexpressions are computed once per point.
     """
 
@@ -139,11 +139,12 @@ class SumOp(_Op, name="sum", traits=[ext.Pure]):
 
 
 class ReduceOp(_Op, name="reduce", traits=[ext.Pure]):
-    """Another reduction of `REDUCTIONS`, which defines its value over an empty domain.
+    """Another reduction of the body over the points of the domain.
 
         %0 = tad.reduce "max" (%k, %l) in {0 <= %k <= %i, %l == %k + 1} -> f64 {
 
-    - `kind` is one of KINDS; otherwise like `tad.sum`.
+    - `kind` is one of KINDS, otherwise as for `tad.sum`.
+    - The value over an empty domain is that of the language.
     """
 
     value: ext.Result[Any]
@@ -156,13 +157,13 @@ class ReduceOp(_Op, name="reduce", traits=[ext.Pure]):
 
 
 class GuardOp(_Op, name="guard", traits=[ext.Pure]):
-    """`then` where the indices lie in the set, else `otherwise`; the other is not evaluated.
+    """`then` if the indices are in the set, else `otherwise`; only this branch is evaluated.
 
         %1 = tad.guard where {%i == 2, 0 <= %j <= 2} -> f64 {
         } else {
 
     - The set has one dimension per operand, and no symbols.
-    - The result is f32 or f64. Both regions have no arguments and end with `tad.yield`.
+    - The result is a float. Both regions have no arguments and end with `tad.yield`.
     """
 
     value: ext.Result[Any]
@@ -181,7 +182,7 @@ class ReadOp(_Op, name="read", traits=[ext.Pure]):
 
     - `at` has the indices as its dimensions, and yields one subscript per dimension of the tensor.
     - The result has the tensor's element type.
-    - That it is in range is proven when a module is read (TAD0607), under all guards and sums around it.
+    - When a module is read, it is proven in range under all enclosing guards and sums (TAD0607).
     """
 
     element: ext.Result[Any]
@@ -197,8 +198,8 @@ class LookupOp(_Op, name="lookup"):
 
         %t_0 = tad.lookup %ptr[%n + 1] : tensor<5xi32>
 
-    - `at` is as for `tad.read`. That it is in range is proven where the index is used (TAD0607):
-      elsewhere its value may be any index.
+    - `at` is as for `tad.read`. The lookup is proven in range where its index is used (TAD0607);
+      elsewhere it may be any index.
     - The elements are i32. The array is an argument of the function, with `tad.below`.
     - It is never moved, because a set may refer to it.
     """
@@ -212,7 +213,7 @@ class LookupOp(_Op, name="lookup"):
 
 
 class IndexOp(_Op, name="index", traits=[ext.Pure]):
-    """An affine function of indices as an index, floordiv and mod included.
+    """An affine function of indices, with floordiv and mod, as an index.
 
         %2 = tad.index %i + %j floordiv 2 - (%i mod 4) * 3 - 1 : index
 
@@ -231,7 +232,7 @@ class ValueOfOp(_Op, name="value_of", traits=[ext.Pure]):
 
         %3 = tad.value_of %2 : f64
 
-    - The result is f32 or f64.
+    - The result is a float.
     """
 
     value: ext.Result[Any]
@@ -246,7 +247,7 @@ class ApplyOp(_Op, name="apply", traits=[ext.Pure]):
         %4 = tad.apply "sigmoid"(%3) attributes {note = "kept"} : f64
 
     - `fn` is one of SCALAR_FUNCTIONS, which gives the number of operands.
-    - The result is f32 or f64; the operands have its type.
+    - The result is a float; the operands have its type.
     """
 
     value: ext.Result[Any]
@@ -261,14 +262,14 @@ class ApplyOp(_Op, name="apply", traits=[ext.Pure]):
 
 
 class VjpOp(_Op, name="vjp", traits=[ext.Pure]):
-    """The vector-Jacobian product of a function, to be called; `tad-vjp` puts it in the module.
+    """The vector-Jacobian product of a function, as a value to call; `tad-vjp` adds it to the module.
 
         %0 = tad.vjp @f attributes {wrt = ["x"]} : (tensor<8xf64>, tensor<6xf64>) -> tensor<8xf64>
         %dx = func.call_indirect %0(%x, %df) : (tensor<8xf64>, tensor<6xf64>) -> tensor<8xf64>
 
     - `callee` is a function of the module that contains a program.
     - The arguments are those of the function except sizes, then the cotangents of the results, then the
-      sizes; the results are the gradients by the arguments in `wrt`, by default all that have one.
+      sizes. The results are the gradients by the arguments in `wrt`, by default by all differentiable ones.
     - `keep_values`: the values of the function come before the gradients. `unit_cotangent`: the function has
       one scalar result, whose cotangent is 1 and not an argument.
     """
@@ -280,13 +281,13 @@ class VjpOp(_Op, name="vjp", traits=[ext.Pure]):
 
 
 class JvpOp(_Op, name="jvp", traits=[ext.Pure]):
-    """A function with its Jacobian-vector product, to be called; `tad-jvp` puts it in the module.
+    """A function with its Jacobian-vector product, as a value to call; `tad-jvp` adds it to the module.
 
         %1 = tad.jvp @f : (tensor<8xf64>, tensor<8xf64>) -> (tensor<6xf64>, tensor<6xf64>)
 
     - `callee` is a function of the module that contains a program.
     - The arguments are those of the function except sizes, then the tangents of those in `wrt`, by default of
-      all that have one, then the sizes; each result comes before its tangent.
+      all differentiable ones, then the sizes. Each result comes before its tangent.
     - `drop_values`: only the tangents are returned.
     """
 
@@ -297,7 +298,7 @@ class JvpOp(_Op, name="jvp", traits=[ext.Pure]):
 
 
 class YieldOp(_Op, name="yield", traits=[ir.IsTerminatorTrait, ext.Pure]):
-    """What the enclosing region gives: `tad.yield %1 : f64`.
+    """The values of the enclosing region: `tad.yield %1 : f64`.
 
     - It ends a region of one of REGION_OPS, with one value per result, of its type or element type.
     """

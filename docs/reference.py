@@ -22,6 +22,7 @@ from tadc.commands.consistency import EXCLUDED
 from tadc.commands.option_table import OPTIONS, Option
 from tadc.dialect import ops
 from tadc.dialect.attributes import ATTRIBUTES
+from tadc.dialect.checks import index_array
 from tadc.dialect.mlir import ext, ir
 from tadc.frontend.dtypes import types_listed
 
@@ -38,29 +39,30 @@ KINDS = {
 
 
 def dialect_reference() -> str:
-    """Every operation: how it is written, its operands and results, its rules; then the attributes."""
+    """Every operation: its syntax, operands, results and rules; then the attributes."""
     classes: list[Any] = [*ops.Tad.operations]
     parts = ["## Operations\n"]
     rows = [[link(c.OPERATION_NAME), first_sentence(c)] for c in classes]
-    parts += [table(["operation", "what it is"], rows), *(operation_section(c) for c in classes)]
+    parts += [table(["operation", "meaning"], rows), *(operation_section(c) for c in classes)]
     values = {"KINDS": ops.KINDS, "REGION_OPS": ops.REGION_OPS}
     named = [[f"`{name}`", ", ".join(f"`{v}`" for v in listed)] for name, listed in values.items()]
     functions = ", ".join(f"`{name}` ({arity})" for name, arity in ops.SCALAR_FUNCTIONS.items())
-    parts += ["## What these names stand for\n"]
+    parts += ["## Names in the rules\n"]
     parts.append(
         table(["name", "values"], [*named, ["`SCALAR_FUNCTIONS`", f"{functions}: operands in brackets"]])
     )
     parts += ["## Attributes\n"]
     parts.append(
         table(
-            ["attribute", "of", "is", "says"], [[f"`{name}`", *about] for name, about in ATTRIBUTES.items()]
+            ["attribute", "carrier", "type", "meaning"],
+            [[f"`{name}`", *about] for name, about in ATTRIBUTES.items()],
         )
     )
     return "\n".join(parts)
 
 
 def first_sentence(operation: Any) -> str:
-    """What an operation is, in one sentence."""
+    """The first sentence about an operation."""
     return re.split(r"(?<=[^.])[.:](?=\s|$)", cleandoc(operation.__doc__))[0] + "."
 
 
@@ -71,13 +73,17 @@ def operation_section(operation: Any) -> str:
         kind = KINDS[type(field)]
         several = ", any number" if "variadic" in str(field.variadicity) else ""
         rows.append(
-            [f"`{field.name.rstrip('_')}`", kind + several, "" if kind == "region" else type_name(field)]
+            [
+                f"`{field.name.rstrip('_')}`",
+                kind + several,
+                "" if kind == "region" else type_name(field, operation),
+            ]
         )
     traits = {ext.Pure: "no side effects", ir.IsTerminatorTrait: "ends a block"}
     listed = ", ".join(traits[trait] for trait in operation._traits)
     text = re.sub(r"((?:^    .*\n)+)", fenced, cleandoc(operation.__doc__) + "\n", flags=re.MULTILINE)
-    fields = table(["field", "is", "type"], rows)
-    return f"### {operation.OPERATION_NAME}\n\n{text}\n{fields}\nTraits: {listed}.\n"
+    fields = table(["field", "kind", "type"], rows)
+    return f"### {operation.OPERATION_NAME}\n\n{text}\n{fields}\nTraits: {listed or 'none'}.\n"
 
 
 def fenced(block: re.Match[str]) -> str:
@@ -85,16 +91,20 @@ def fenced(block: re.Match[str]) -> str:
     return "```mlir\n" + re.sub(r"^    ", "", block[1], flags=re.MULTILINE) + "```\n"
 
 
-def type_name(field: Any) -> str:
-    """The constraint of a field, as the dialect calls it."""
+def type_name(field: Any, operation: Any) -> str:
+    """The type of a field of an operation, as the dialect calls it."""
+    elements = "i32" if index_array in operation.rules else types_listed("or", "")
     names = {
-        ir.RankedTensorType: f"tensor of {types_listed('or', '')}",
+        Any: elements,
+        ir.RankedTensorType: f"tensor of {elements}",
         ir.IndexType: "index",
+        ir.FunctionType: "function",
+        ir.FlatSymbolRefAttr: "symbol",
         ir.IntegerSetAttr: "integer set",
         ir.AffineMapAttr: "affine map",
         ir.StringAttr: "string",
     }
-    return names.get(field.constraint, types_listed("or", ""))
+    return names[field.constraint]
 
 
 def command_reference() -> str:

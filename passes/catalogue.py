@@ -685,7 +685,7 @@ class ToGpu(Pass):
 
     dialects = ("bufferization", "cf", "memref", "scf", "tensor")
 
-    gpu: str = word_option("", "architecture of the GPU, such as sm_90", gpu_of)
+    gpu: str = word_option("", "architecture of the GPU, as targets name it", gpu_of)
 
     def __post_init__(self) -> None:
         self.launches: list[Launch] = []
