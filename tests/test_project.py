@@ -284,7 +284,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_674,
     "backend": 17_488,
-    "tadc": 44_091,
+    "tadc": 44_092,
     "tadc/apps": 14_226,
 }
 

@@ -149,7 +149,7 @@ def _line(rows: Rows, page: str) -> str:
     count = len(next(iter(by.values())))
     return (
         f"On {count} programs drawn at random when they were timed (value and gradients, or other\n"
-        "derivatives), the fastest alternative takes this many times as long (geometric mean):\n"
+        "derivatives), the fastest alternative's time divided by tadc's is (geometric mean):\n"
         f"{'; '.join(parts)}\n({made_on(rows.machine)};\n"
         f"[by class, by alternative, and the ten worst]({page}#random-programs))."
     )

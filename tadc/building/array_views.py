@@ -73,9 +73,10 @@ def _place(item: Any, size: SizeForm) -> Expression:
     """One index; a negative number counts from the end."""
     if not isinstance(item, Operand) and (not hasattr(item, "__index__") or getattr(item, "shape", ())):
         helps = ["indices are integers, slices, `None`, `...`, expressions of indices and index arrays"]
-        if type(item) is list or getattr(item, "shape", ()):
+        kind = type(item).__name__
+        if kind in ("list", "ndarray"):
             helps.append("put elements at known positions together: `np.stack([x[0], x[2]])`")
-        raise wrong(f"an array is not indexed by a {type(item).__name__}", *helps)
+        raise wrong(f"an array is not indexed by a {kind}", *helps)
     if isinstance(item, Operand):
         return expression(item)
     number = operator.index(item)
