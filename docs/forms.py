@@ -42,7 +42,7 @@ def _steps_of_dx(text: str) -> str:
 
 
 def _last_loops(text: str) -> str:
-    loops = [part for part in text.split("func.func ") if "scf.for" in part][-1].splitlines()
+    loops = [part for part in text.split("func.func ") if "vector.store" in part][-1].splitlines()
     first = next(n for n, line in enumerate(loops) if "scf.for" in line)
     return "\n".join(loops[first : loops.index("    return")])
 
@@ -62,7 +62,7 @@ FORMS = (
         _all,
         "A program again. The cotangent of the maximum is proven 0, and dropped.",
     ),
-    ("nest", "emit nest --wrt x", _nest_of_dx, "Each tensor has its loops; `de` and `dx` share theirs."),
+    ("nest", "emit nest --wrt x", _nest_of_dx, "Each tensor has its own loops; `de` and `dx` share theirs."),
     ("schedule", "emit schedule --wrt x", _steps_of_dx, "Steps, chosen by a cost model."),
     (
         "scheduled nest",
@@ -71,7 +71,7 @@ FORMS = (
         "The nest after these steps: vectors of 8.",
     ),
     ("scf", "emit loops --wrt x", _last_loops, "MLIR's loops over buffers and vectors."),
-    ("assembly", "emit asm --wrt x", _last_vector_loop, "LLVM's code, four vectors at a time."),
+    ("assembly", "emit asm --wrt x", _last_vector_loop, "LLVM's code."),
 )
 
 
@@ -81,7 +81,7 @@ def how_it_works() -> str:
 
 
 def softmax() -> str:
-    """What each form of a softmax is, with its number of lines."""
+    """Each form of a softmax, with its number of lines."""
     rows = [("text", "", SOFTMAX, SOFTMAX, "The source.")]
     with TemporaryDirectory() as folder:
         path = Path(folder, "softmax.tad")
@@ -93,7 +93,7 @@ def softmax() -> str:
     parts += [f"| {name} | {words} | {len(text.splitlines())} |" for name, words, text, _, _ in rows]
     parts.append(
         f"\nForms from the nest on are for `{' '.join(TARGET)}`. "
-        "Below is each form; of long ones, the last loops of `dx`.\n"
+        "Below is each form; long ones show the last loops of `dx`.\n"
     )
     parts += [
         f"**{name}**. {about}\n\n```diagram\n{_narrow(shown)}```\n" for name, _, _, shown, about in rows
@@ -110,7 +110,7 @@ def _printed(words: list[str]) -> str:
 
 
 def _narrow(text: str) -> str:
-    """Without what all lines are indented by, tabs as spaces."""
+    """Without the common indentation, tabs as spaces."""
     lines = text.expandtabs(8).rstrip().splitlines()
     indent = min(len(line) - len(line.lstrip()) for line in lines if line)
     return "".join(f"{line[indent:]}\n" for line in lines)
@@ -118,7 +118,7 @@ def _narrow(text: str) -> str:
 
 @dataclass
 class Room:
-    """A folder: which folders import which of its classes, each in so many modules."""
+    """A folder: the folders that import from it and its imported classes, with their numbers of modules."""
 
     about: str
     takers: Counter[str] = field(default_factory=Counter[str])
@@ -133,8 +133,8 @@ def folders() -> str:
     for name in TopologicalSorter({name: sorted(room.needs) for name, room in rooms.items()}).static_order():
         lines += _drawn(name, rooms[name])
     about = (
-        "Each folder is below all that it imports from. Under it are the classes that others import from it,"
-        "\nmost imported first, and the folders that import most of them."
+        "Each folder is listed below all folders that it imports from, with the classes that others import "
+        "from it\nmost, and the folders that import most of them."
     )
     drawing = "\n".join(lines)
     return f"## The folders\n\n{about}\n\n```diagram\n{drawing}\n```\n"

@@ -1,1 +1,1 @@
-"""How the elements of a map are computed: candidates, what they cost on a machine, and the cheapest."""
+"""Choice of schedules for maps: candidates, their cost on a machine, and the cheapest."""

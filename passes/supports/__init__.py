@@ -1,1 +1,1 @@
-"""Where tensors are not 0, and tensors kept only there."""
+"""Non-zero patterns of tensors, and tensors stored only there."""

@@ -1,1 +1,1 @@
-"""What is known of a program without running it: its work, where it is 0, where gradients vanish."""
+"""Static analysis of programs: their work, where they are 0, where gradients vanish."""

@@ -1,4 +1,4 @@
-"""Applications beside the house, which import nothing of it but `tadc.toolkit`.
+"""Applications of tadc, which import only `tadc.toolkit` of the house.
 
 inversion     `tadc.inverse`: products with the inverse of a Jacobian
 undoing       how Jacobians and steps of recurrences are inverted: plans, and programs of the language

@@ -1,1 +1,1 @@
-"""What meets the code that calls tadc: errors, warnings, files, notebooks, signatures."""
+"""Contact with the calling code: errors, warnings, files, notebooks, signatures."""

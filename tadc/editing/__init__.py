@@ -1,1 +1,1 @@
-"""What editors and notebooks need: colours, a formatter, a language server, a magic."""
+"""Support for editors and notebooks: colours, a formatter, a language server, a magic."""

@@ -1,1 +1,1 @@
-"""Kernels for callers that are no Python: what these need around the code, as LLVM IR."""
+"""Kernels for callers other than Python: the code around them, as LLVM IR."""

@@ -1,4 +1,4 @@
-"""What an application on tadc is written with: all that those of `tadc/apps/` import, and third parties may.
+"""Tools for applications on tadc: all that those of `tadc/apps/` import, and third parties may.
 
 language     programs as data: definitions, terms, index forms, integer sets
 transforms   derivatives and rewrites of programs
