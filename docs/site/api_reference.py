@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ForwardRef
 
 import tadc
 
@@ -121,10 +121,9 @@ def section(name: str, item: Any) -> str:
     parts = [f"## {name} {{ #{name} data-toc-label='{name.rpartition('.')[2]}' }}"]
     kind = inspect.isclass(item)
     bases = public_bases(item) if kind else {}
-    if kind and not hasattr(item, "_fields") and not dataclasses.is_dataclass(item):
-        parts.append(prose(inspect.getdoc(item) or ""))
-    else:
-        parts.append(described(name, item))
+    parts.append(prose(inspect.getdoc(item) or "") if kind else described(name, item))
+    if kind and (table := field_table(item)):
+        parts.append(table)
     if bases:
         parts.append(f"It is a `{next(iter(bases.values()))}`, with all members of that.")
     if kind:
@@ -156,6 +155,19 @@ def parameter_table(signature: inspect.Signature) -> str:
     return "\n".join(["| parameter | type | default |", "|---|---|---|", *rows]) if rows else ""
 
 
+def field_table(item: type) -> str:
+    """A row for each field of a record that a user reads: their names and types."""
+    if dataclasses.is_dataclass(item):
+        types = {field.name: field.type for field in dataclasses.fields(item)}
+    else:
+        hints = inspect.get_annotations(item)
+        types = {name: hints.get(name, inspect.Parameter.empty) for name in getattr(item, "_fields", ())}
+    rows = [
+        f"| `{name}` | {code(shown_type(kind))} |" for name, kind in types.items() if not name.startswith("_")
+    ]
+    return "\n".join(["| field | type |", "|---|---|", *rows]) if rows else ""
+
+
 def written_call(name: str, signature: inspect.Signature) -> str:
     """A call with names and defaults, a line for each where one would be too long."""
     parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name not in OWN]
@@ -170,6 +182,8 @@ def shown_type(annotation: Any) -> str:
     """A type as it is written."""
     if annotation is inspect.Signature.empty:
         return ""
+    if isinstance(annotation, ForwardRef):
+        return annotation.__forward_arg__
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
