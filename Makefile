@@ -80,7 +80,7 @@ release: | $(BIN)/python
 site: .venv/site.stamp
 	$(BIN)/python -m docs.site
 
-# The site in Chromium, where there is one: no network, no errors, nothing that axe-core finds.
+# The site in Chromium, where there is one: no network, no errors, nothing that axe-core finds, few bytes and requests.
 browse-site: site
 	$(BIN)/python .ci/browse_site.py
 

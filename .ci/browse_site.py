@@ -2,8 +2,9 @@
 
 On pages of each kind, on a desk and a phone, light and dark, it looks for: requests that leave the machine,
 errors on the console, pages wider than the screen, what axe-core finds, a search that finds nothing, a
-playground that is not ready. Whatever it waits for has a limit. `--pictures FOLDER` keeps pictures. Where
-there is no Chromium it says so and ends well.
+playground that is not ready. Then it prints how fast pages are and what they load, which has bounds.
+Whatever it waits for has a limit. `--pictures FOLDER` keeps pictures. Where there is no Chromium it says so
+and ends well.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from page_figures import figures_of_pages
+
 HTML = Path(__file__).parent.parent / "build" / "site" / "html"
 PAGES = "index arrays gallery/index gallery/gauge_block api/jax errors/TAD0302 playground".split()
+#: The pages whose figures are shown: one of each kind.
+FIGURES = "index tutorial language jax api/functions gallery/gauge_block errors/TAD0302 playground".split()
 #: Milliseconds for each thing that is waited for.
 PATIENCE = 60_000
 #: How often the keys of the search are pressed, every half second.
@@ -62,6 +67,11 @@ def main() -> int:
                 found.append(f"{screen}: {line}")
                 print(found[-1], flush=True)
             context.close()
+        for screen in ("desk", "phone"):
+            print(f"\n{screen}, from a server on this machine:\n")
+            for line in figures_of_pages(browser, HTML, FIGURES, SCREENS[screen]):
+                found.append(f"{screen}: {line}")
+                print(found[-1], flush=True)
         browser.close()
     print(f"{len(PAGES)} pages on {len(SCREENS)} screens: {len(found)} problems")
     return bool(found)

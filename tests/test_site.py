@@ -1,6 +1,7 @@
 """The site: what is laid out for its generator, and what is found wrong with the pages that come out."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,15 @@ def test_classes_do_not_repeat_members_of_public_bases() -> None:
     assert "### Jacobian.latex" not in pages["api/derivatives.md"]
     assert "### Function.latex" in pages["api/functions.md"]
     assert "### Function.at_call" not in pages["api/functions.md"]
+
+
+def test_figures_of_pages_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(ROOT / ".ci")
+    figures = import_module("page_figures")
+    found = figures.Figures(first=1.0, largest=2.0, blocked=3.0, requests=10, kib=400.0, shift=0.3)
+    assert list(found.beyond(figures.Bounds(10, 400, 0.3))) == []
+    assert list(found.beyond(figures.Bounds(9, 400))) == ["requests: 10, above 9", "shift: 0.3, above 0.02"]
+    (tmp_path / "a.css").write_bytes(bytes(10_000))
+    (tmp_path / "a.png").write_bytes(bytes(10_000))
+    assert figures.sent_bytes(tmp_path / "a.css") < 100
+    assert figures.sent_bytes(tmp_path / "a.png") == 10_000
