@@ -66,14 +66,24 @@ _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=(
 @contextmanager
 def listening(*listeners: Listener) -> Generator[None]:
     """Tell them of all steps inside the block, once."""
-    before = _listeners.get()
-    new = [each for each in listeners if not any(each is old for old in before)]
-    _listeners.set((*before, *new))
+    listen(*listeners)
     try:
         yield
     finally:
-        # No token: a generator may end in another context than it began in.
-        _listeners.set((*(each for each in _listeners.get() if not any(each is old for old in new)),))
+        unlisten(*listeners)
+
+
+def listen(*listeners: Listener) -> None:
+    """Tell them of all steps in this context until `unlisten` has been told of each as often as this."""
+    _listeners.set((*_listeners.get(), *listeners))
+
+
+def unlisten(*listeners: Listener) -> None:
+    """Undo `listen`, if this is the context of it: a generator may end in another than it began in."""
+    for listener in listeners:
+        found = _listeners.get()
+        last = next((n for n in reversed(range(len(found))) if found[n] is listener), len(found))
+        _listeners.set((*found[:last], *found[last + 1 :]))
 
 
 def listens(kind: type) -> bool:
@@ -84,7 +94,7 @@ def listens(kind: type) -> bool:
 @contextmanager
 def step(name: str) -> Generator[None]:
     """What the block does is a step of this name."""
-    listeners = _listeners.get()
+    listeners = dict.fromkeys(_listeners.get())
     for listener in listeners:
         listener.begin(name)
     begin = time.perf_counter()

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from operator import index
@@ -134,6 +135,8 @@ class _ChosenHere:
 
 
 _here: ContextVar[_ChosenHere] = ContextVar("chosen here", default=_ChosenHere({}, None, None))
+#: What holds inside of all blocks that have not ended, of all threads, in the order of their begins.
+_open: dict[int, _ChosenHere] = {}
 
 
 def current(name: str) -> Any:
@@ -173,12 +176,34 @@ class Choosing:
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
 
-    def __enter__(self) -> None:
+    def choose(self) -> None:
+        """The block begins."""
         here = _here.get()
-        _here.set(_ChosenHere({**here.values, **self.values}, self, here))
+        made = _ChosenHere({**here.values, **self.values}, self, here)
+        _here.set(made)
+        _open[id(made)] = made
 
-    def __exit__(self, *error: object) -> None:
-        # A generator may end in another context than it began in, where nothing is to be undone.
+    def undo(self) -> None:
+        """The block ends."""
         here = _here.get()
         if here.block is self and here.before is not None:
             _here.set(here.before)
+        else:
+            # A generator may end in another context than it began in, where nothing is to be undone.
+            here = next((each for each in reversed([*_open.values()]) if each.block is self), here)
+        _open.pop(id(here), None)
+
+
+@contextmanager
+def settings_of_blocks() -> Generator[None]:
+    """Let a thread of a library, as those of XLA and Dask, have the settings of the block that began last.
+
+    What holds in a context with a block of its own goes on to hold.
+    """
+    before = _here.get()
+    if before.block is None and (blocks := [*_open.values()]):
+        _here.set(blocks[-1])
+    try:
+        yield
+    finally:
+        _here.set(before)

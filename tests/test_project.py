@@ -283,8 +283,8 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_674,
-    "backend": 17_488,
-    "tadc": 44_092,
+    "backend": 17_623,
+    "tadc": 44_312,
     "tadc/apps": 14_226,
 }
 

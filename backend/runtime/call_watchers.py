@@ -1,15 +1,18 @@
 """Those who watch calls of functions: `tadc.profile`, `tadc.debug_nans`, settings that hold for some calls.
 
-A call asks whether there are any, and does nothing else where there are none.
+A call asks whether there are any, and does nothing else where there are none. Code that frameworks call
+without Python (`tadc/native/door.ll`) is told of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
+from tadc.frontend.diagnostics import Diagnostic, UsageError
 from tadc.frontend.forks import new_lock
 from tadc.lattice.late_dataclasses import dataclass
 
@@ -34,26 +37,30 @@ class CallWatcher(Protocol):
         ...
 
 
+class NativeDoor(Protocol):
+    """Machine code by which a framework calls kernels."""
+
+    def watch(self, is_watched: bool) -> None:
+        """Whether calls are to be shown to those who watch."""
+        ...
+
+    def wait(self) -> BaseException | None:
+        """Wait for the calls that were begun; an error that one of them ended with."""
+        ...
+
+
 #: Those of this process, each as often as blocks name it; those who came last are the outer ones.
 WATCHERS: list[CallWatcher] = []
 _for_good: list[CallWatcher] = []
+_doors: list[NativeDoor] = []
 _lock = new_lock()
-
-
-@contextmanager
-def watching(*watchers: CallWatcher) -> Generator[None]:
-    """Let these watch all calls inside the block."""
-    watch(*watchers)
-    try:
-        yield
-    finally:
-        unwatch(*watchers)
 
 
 def watch(*watchers: CallWatcher) -> None:
     """Let these watch all calls until `unwatch` has been told of each as often as this."""
     with _lock:
         WATCHERS.extend(watchers)
+        _tell_doors()
 
 
 def unwatch(*watchers: CallWatcher) -> None:
@@ -61,6 +68,7 @@ def unwatch(*watchers: CallWatcher) -> None:
     with _lock:
         for watcher in watchers:
             WATCHERS.pop(next(n for n, each in enumerate(WATCHERS) if each is watcher))
+        _tell_doors()
 
 
 def watch_for_good(watcher: CallWatcher) -> None:
@@ -69,6 +77,19 @@ def watch_for_good(watcher: CallWatcher) -> None:
         if watcher not in _for_good:
             _for_good.append(watcher)
             WATCHERS.append(watcher)
+            _tell_doors()
+
+
+def add_door(door: NativeDoor) -> None:
+    """Let those who watch see the calls of machine code, too."""
+    with _lock:
+        _doors.append(door)
+        door.watch(bool(WATCHERS))
+
+
+def _tell_doors() -> None:
+    for door in _doors:
+        door.watch(bool(WATCHERS))
 
 
 def watched(call: WatchedCall, run: Callable[[], Any]) -> Any:
@@ -83,3 +104,73 @@ def watched(call: WatchedCall, run: Callable[[], Any]) -> Any:
 def _run(run: Callable[[], Any], call: WatchedCall) -> Any:
     __tracebackhide__ = True
     return (call.instead or run)()
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class CallBlock:
+    """A `with` block that calls inside know of; also the decorator of functions that are run in such a block.
+
+    It may be entered again, within itself, and by several threads at once. At its end it waits for the calls
+    inside that JAX has not run yet.
+    """
+
+    def watchers(self) -> Sequence[CallWatcher]:
+        """Who watches the calls inside."""
+        return ()
+
+    def begin(self) -> None:
+        """The block begins."""
+
+    def end(self, error: BaseException | None) -> None:
+        """The block has ended, maybe with an error of its own or of a call that ran until its end."""
+
+    def __enter__(self) -> Self:
+        self.begin()
+        watch(*self.watchers())
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        watchers = self.watchers()
+        late = [door.wait() for door in _doors] if watchers else []
+        unwatch(*watchers)
+        self.end(error or next(filter(None, late), None))
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """The function, run in such a block; of a generator the block holds until its last element.
+
+        Raises UsageError for what is no function, and for a generator that waits (`async def` with `yield`).
+        """
+        is_waiting = inspect.isasyncgenfunction(function)
+        if not callable(function) or is_waiting:
+            what = "an asynchronous generator" if is_waiting else repr(function)
+            helps = [
+                "write `with` inside of it" if is_waiting else "put it above `def`, as `@tadc.profile()`"
+            ]
+            problem = Diagnostic("TAD0510", f"a block decorates a function, not {what}", helps=helps)
+            raise UsageError([problem])
+        if inspect.iscoroutinefunction(function):
+
+            async def awaited(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return await function(*args, **kwargs)
+
+            made: Any = awaited
+        elif inspect.isgeneratorfunction(function):
+
+            def yielding(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return (yield from function(*args, **kwargs))
+
+            made = yielding
+        else:
+
+            def called(*args: Any, **kwargs: Any) -> Any:
+                __tracebackhide__ = True
+                with self:
+                    return function(*args, **kwargs)
+
+            made = called
+        return functools.wraps(function)(made)

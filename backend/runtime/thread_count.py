@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from tadc.backend.environment import OPTIONS, choose_for_process, current, for_process, whole_number
+from tadc.backend.environment import (
+    OPTIONS,
+    choose_for_process,
+    current,
+    for_process,
+    settings_of_blocks,
+    whole_number,
+)
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.forks import new_lock
 
@@ -91,14 +98,16 @@ def checked_threads(count: Any) -> int:
 
 @contextmanager
 def sharing_threads() -> Generator[None]:
-    """Let a call be one of several at a time: all that are in here have as many threads as one has alone.
+    """Let a call be one of several at a time: all that are in here have as many threads as one has alone,
+    or each has those that a block says, though it may be the thread of a library that calls.
 
     A process that others started, as the workers of Dask, has one, for it does not know of its likes; unless
     the environment says how many.
     """
     _count_sharer(1)
     try:
-        yield
+        with settings_of_blocks():
+            yield
     finally:
         _count_sharer(-1)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from itertools import islice
 from math import isfinite
 from typing import Any
@@ -14,20 +14,27 @@ from tadc.analysis.element_reads import ElementReads, TooManyReads
 from tadc.analysis.random_inputs import told_sizes
 from tadc.api.explain import element_text
 from tadc.api.function import Function
-from tadc.backend.runtime.call_watchers import WatchedCall, unwatch, watch
+from tadc.backend.runtime.call_watchers import CallBlock, CallWatcher, WatchedCall
+from tadc.caller.boundary import public
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Span
 
 #: So many elements of inputs are named.
 _SHOWN = 8
 
+#: So many errors are told from those of frameworks.
+_KEPT = 16
 
-def debug_nans() -> AbstractContextManager[None]:
-    """Inside the block, raise CompileError (TAD0514) where a call of a Function has a result with a NaN.
+
+@public
+def debug_nans() -> CallBlock:
+    """Inside the block, raise CompileError (TAD0514) where a call of a function has a result with a NaN.
 
     The error names the first such element, the line that defines it, and what it reads of the inputs. It is
-    for all threads; results on a GPU, and calls of `Compiled` and under the transformations of JAX and
-    PyTorch, are not looked at.
+    for all threads, and for operators of PyTorch and JAX: a call within what these compile or differentiate
+    ends with an error of theirs (RuntimeError, JaxRuntimeError) of the same text, which becomes the
+    CompileError at the end of the block. JAX may run a call later: the block waits for arrays that are
+    still there. Results on a GPU, and calls of `Compiled`, are not looked at.
 
     >>> import tadc
     >>> f = tadc.function("x: f64[3]; y[i] = sqrt(x[i])")
@@ -41,21 +48,32 @@ def debug_nans() -> AbstractContextManager[None]:
     return _NanFinder()
 
 
-class _NanFinder(AbstractContextManager[None]):
+class _NanFinder(CallBlock):
     """Looks at the results of functions, of those called in blocks of it."""
 
-    def __enter__(self) -> None:
-        watch(self)
+    def __init__(self) -> None:
+        #: The last errors of calls, of which a framework may have made its own.
+        self._raised: deque[CompileError] = deque(maxlen=_KEPT)
 
-    def __exit__(self, *error: object) -> None:
-        unwatch(self)
+    def watchers(self) -> Sequence[CallWatcher]:
+        """Itself."""
+        return (self,)
+
+    def end(self, error: BaseException | None) -> None:
+        """Raise what was found, where a framework has made another error of it."""
+        for found in [*self._raised]:
+            if error is not found and str(found) in str(error):
+                self._raised.remove(found)
+                raise found.with_traceback(None) from error
 
     def around(self, call: WatchedCall, run: Callable[[WatchedCall], Any]) -> Any:
         """What a call gives. Raises CompileError (TAD0514) for a NaN."""
         __tracebackhide__ = True
         result, f = run(call), call.called
         if isinstance(f, Function) and (problem := _problem(f, call.args, call.kwargs, result)) is not None:
-            raise CompileError([problem])
+            error = CompileError([problem])
+            self._raised.append(error)
+            raise error
         return result
 
 

@@ -32,6 +32,7 @@ from tadc.lattice.late_dataclasses import dataclass, replace
 if TYPE_CHECKING:
     from tadc.api.compiled import Again, Compiled
     from tadc.api.lowered import Lowered
+    from tadc.backend.runtime.call_sizes import SizeSymbols
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.frontend.type_parameters import TypeParameters
@@ -48,6 +49,8 @@ _INTERNAL = frozenset(
         "origin",
         "per_value",
         "is_open",
+        "kernel_source",
+        "made_kernel",
         "recipe",
         "remember",
         "require_types",
@@ -56,12 +59,16 @@ _INTERNAL = frozenset(
         "type_parameters",
         "typed",
         "script",
+        "size_symbols",
         "storing",
     )
 )
 
 #: What a function is compiled to if nothing is said.
 _PLAIN = Options()
+
+#: For what a call compiles it.
+_CALLED = Options(long_fibres=False)
 
 #: The packages of values whose class and `dtype` tell the type; of JAX's arrays some are of none.
 _KINDS_OF = ("builtins", "numpy", "torch")
@@ -486,8 +493,23 @@ class Function:
         if self._compiled is None:
             with self._lock:
                 if self._compiled is None:
-                    self._compiled = self.compiled_for(Options(long_fibres=False))
+                    self._compiled = self.compiled_for(_CALLED)
         return self._compiled
+
+    def made_kernel(self) -> Any:
+        """The kernel for this machine; None where no call has needed it yet."""
+        return self._compiled and self._compiled.kernel
+
+    def kernel_source(self) -> tuple[Function, Options]:
+        """What that kernel is compiled of."""
+        return self, with_tuned(self.recipe, self._stored_as(_CALLED))
+
+    @cached_property
+    def size_symbols(self) -> SizeSymbols:
+        """How the shapes of a call tell its sizes."""
+        from tadc.compiler.kernel_interface import size_symbols_of
+
+        return size_symbols_of(self.program)
 
     def run_by(self, compiled: Compiled) -> None:
         """Let calls from now on take a kernel that was compiled for this machine by another schedule."""
@@ -501,8 +523,7 @@ class Function:
     def compiled_for(self, options: Options) -> Compiled:
         """The kernel of other options, from disk or compiled. Raises CompileError as `compile`."""
         self.require_types()
-        options = options.storing(self.options.materialize, self.options.memory_limit)
-        options = replace(options, reverse=self.options.reverse)
+        options = self._stored_as(options)
         with step("cache"):
             found = find_kernel(self.recipe, tuned := with_tuned(self.recipe, options))
         begin, is_kept = time.perf_counter(), found is not None
@@ -518,6 +539,11 @@ class Function:
         adapt_to_calls(found.kernel, self, options)
         found.of = self, tuned
         return found
+
+    def _stored_as(self, options: Options) -> Options:
+        """Options that store what the function is to store."""
+        how = self.options.materialize, self.options.memory_limit
+        return replace(options.storing(*how), reverse=self.options.reverse)
 
     def _compiled_anew(self, options: Options, tuned: Options) -> Compiled:
         """The kernel by a schedule that was tuned, as far as that fits, or else by what is chosen."""

@@ -8,7 +8,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
+from dataclasses import asdict
 from functools import cache, cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from tadc.api.array_kinds import on_gpu, shape_of
 from tadc.api.compiled import Compiled
 from tadc.api.function import Function
-from tadc.backend.compile_steps import listening
-from tadc.backend.runtime.call_watchers import WatchedCall, watching
+from tadc.backend.compile_steps import listen, listening, unlisten
+from tadc.backend.runtime.call_watchers import CallBlock, CallWatcher, WatchedCall
 from tadc.backend.runtime.thread_count import get_num_threads
 from tadc.caller.boundary import checked_switch, public
 from tadc.caller.showing import ShownAsTables
@@ -146,10 +147,11 @@ class _StepsHeard(threading.local):
             self.seconds += seconds
 
 
-class Profile(ShownAsTables):
+class Profile(CallBlock, ShownAsTables):
     """What `tadc.profile()` found. `str` of it, and what notebooks show, is a table of the functions.
 
-    `with` measures the calls of a block; calls of a second one are added.
+    `with` measures the calls of a block, as a decorator it measures those of a function; calls of a second
+    block are added.
     """
 
     def __init__(self, maps: bool) -> None:
@@ -159,18 +161,19 @@ class Profile(ShownAsTables):
         self._timed_for: dict[tuple[int, _Sizes], _TimedKernel | None] = {}
         self._making: dict[tuple[int, _Sizes], AbstractContextManager[Any]] = {}
         self._kept: list[Any] = []
-        self._blocks: list[ExitStack] = []
         self._lock = new_lock()
 
-    def __enter__(self) -> Profile:
-        with ExitStack() as block:
-            block.enter_context(listening(self._steps))
-            block.enter_context(watching(self))
-            self._blocks.append(block.pop_all())
-        return self
+    def watchers(self) -> Sequence[CallWatcher]:
+        """Itself."""
+        return (self,)
 
-    def __exit__(self, *error: object) -> None:
-        self._blocks.pop().close()
+    def begin(self) -> None:
+        """Hear of compiling outside of calls, too."""
+        listen(self._steps)
+
+    def end(self, error: BaseException | None) -> None:
+        """Hear of it no longer."""
+        unlisten(self._steps)
 
     def _copied(self) -> list[_CallsAlike]:
         """What there is now: other threads may go on."""
@@ -191,8 +194,8 @@ class Profile(ShownAsTables):
 
     def to_json(self) -> str:
         """One JSON object: `functions`, each with `calls` and `maps`, and `calls`, one after the other."""
-        rows = [{"calls": vars_of(first), "maps": [*map(vars_of, maps)]} for first, *maps in self.parts()]
-        return json.dumps({"functions": rows, "calls": [*map(vars_of, self.calls)]}, indent=2)
+        rows = [{"calls": asdict(first), "maps": [*map(asdict, maps)]} for first, *maps in self.parts()]
+        return json.dumps({"functions": rows, "calls": [*map(asdict, self.calls)]}, indent=2)
 
     def to_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write calls, their maps and the steps of compiling to a file for chrome://tracing or Perfetto.
@@ -259,8 +262,9 @@ class Profile(ShownAsTables):
         """One for all sizes that have no version of their own."""
         if (source := _source(called)) is None:
             return None
-        kernel: Any = (called.compiled() if isinstance(called, Function) else called).kernel
-        has_version = kernel.versions is not None and kernel.versions.at(dict(sizes)) is not None
+        known: Any = called.made_kernel() if isinstance(called, Function) else called.kernel
+        versions = known and known.versions
+        has_version = bool(versions) and versions.at(dict(sizes)) is not None
         key = id(called), sizes if has_version else ()
         with self._lock:
             making = self._making.setdefault(key, new_lock())
@@ -304,11 +308,6 @@ def profile(*, maps: bool = True) -> Profile:
     return Profile(checked_switch(maps, "maps"))
 
 
-def vars_of(record: ProfiledCall | ProfiledPart) -> dict[str, Any]:
-    """The fields of a record by name."""
-    return {name: getattr(record, name) for name in record.__dataclass_fields__}
-
-
 def _event(
     name: str, kind: str, begin: float, seconds: float, thread: int, about: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -328,10 +327,8 @@ def _name(called: Function | Compiled) -> str:
 
 def _source(called: Function | Compiled) -> tuple[Function, Options] | None:
     """The function and the options that a call is compiled from; None of what is not for this machine."""
-    compiled = called.compiled() if isinstance(called, Function) else called
-    if compiled.of is None or compiled.of[1].backend.launches_kernels:
-        return None
-    return compiled.of
+    of = called.kernel_source() if isinstance(called, Function) else called.of
+    return None if of is None or of[1].backend.launches_kernels else of
 
 
 def _sizes_of(call: WatchedCall) -> _Sizes | None:
@@ -339,12 +336,12 @@ def _sizes_of(call: WatchedCall) -> _Sizes | None:
     if on_gpu(call.args, call.kwargs):
         return None
     try:
-        called = call.called.compiled() if isinstance(call.called, Function) else call.called
-        kernel = called.kernel
-        named = {**dict(zip((p.name for p in kernel.inputs), call.args, strict=False)), **call.kwargs}
-        shapes = [tuple(shape_of(named[p.name])) for p in kernel.inputs]
-        given = {name: value for name, value in call.kwargs.items() if name in kernel.sizes.known}
-        return tuple(kernel.sizes.values(shapes, given).items())
+        called = call.called
+        known = called.size_symbols if isinstance(called, Function) else called.kernel.sizes
+        named = {**dict(zip((p.name for p in known.inputs), call.args, strict=False)), **call.kwargs}
+        shapes = [tuple(shape_of(named[p.name])) for p in known.inputs]
+        given = {name: value for name, value in call.kwargs.items() if name in known.known}
+        return tuple(known.values(shapes, given).items())
     except (AttributeError, CompileError, IndexError, KeyError, TypeError, ValueError):
         return None
 

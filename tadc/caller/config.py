@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tadc.backend.cpu.thread_pool import ThreadsHere
@@ -17,7 +16,7 @@ from tadc.backend.environment import (
     for_process,
     who_chose,
 )
-from tadc.backend.runtime.call_watchers import CallWatcher, unwatch, watch, watch_for_good
+from tadc.backend.runtime.call_watchers import CallBlock, CallWatcher, watch_for_good
 from tadc.backend.runtime.thread_count import checked_threads, get_num_threads, set_num_threads
 from tadc.caller.boundary import (
     checked_bytes,
@@ -58,7 +57,7 @@ class Configuration(ShownAsTables):
     """
 
     @public
-    def __call__(self, **settings: Any) -> AbstractContextManager[None]:
+    def __call__(self, **settings: Any) -> CallBlock:
         """A block for which settings hold."""
         return _SettingsBlock(_checked(settings))
 
@@ -117,16 +116,20 @@ CONFIG = Configuration()
 """That of this process."""
 
 
-class _SettingsBlock(Choosing):
+class _SettingsBlock(CallBlock, Choosing):
     """That of `with tadc.config(…)`."""
 
-    def __enter__(self) -> None:
-        watch(*_watchers(self.values))
-        super().__enter__()
+    def watchers(self) -> list[CallWatcher]:
+        """Those that values need to hold."""
+        return _watchers(self.values)
 
-    def __exit__(self, *error: object) -> None:
-        super().__exit__(*error)
-        unwatch(*_watchers(self.values))
+    def begin(self) -> None:
+        """Let the values hold."""
+        self.choose()
+
+    def end(self, error: BaseException | None) -> None:
+        """Let them hold no longer."""
+        self.undo()
 
 
 def _watchers(values: Mapping[str, Any]) -> list[CallWatcher]:

@@ -31,6 +31,7 @@ from tadc.jax.derived import Derived
 from tadc.jax.primitive import call
 from tadc.jax.sparse_arrays import SparseArrays
 from tadc.jax.traced_shapes import require_types
+from tadc.native.watched_calls import error_within
 
 
 class JaxFunction:
@@ -99,6 +100,8 @@ class JaxFunction:
     def _explained(self, args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception) -> Any:
         """What a call gives that JAX or tadc refused: an error in the words of any call, or results where it
         can be done. Raises the error itself where nothing is known of it."""
+        if not isinstance(error, CompileError) and (found := error_within(error)):
+            raise found from None
         values = [*args, *kwargs.values()]
         is_said = isinstance(error, CompileError) and (self._has_sparse or all(map(is_jax_value, values)))
         if is_said or self.function.is_open:

@@ -26,6 +26,7 @@ from tadc.frontend.forks import REGISTRY_LOCK
 from tadc.native.door_table import door_code, door_table
 from tadc.native.entry import Entry
 from tadc.native.framed_kernels import Framed, framed_kernel
+from tadc.native.watched_calls import WATCH, WatchedDoor
 
 TARGET = "tadc"
 """The name by which XLA knows the handler."""
@@ -70,7 +71,8 @@ class XlaKernels:
             if self._install is not None:
                 return
             minor = _version()
-            library = linked(door_code(SOURCE), ["tadc.xla", "tadc.install"], level=1)
+            library = linked(door_code(SOURCE), ["tadc.xla", "tadc.install", WATCH], level=1)
+            WatchedDoor(library[WATCH], _wait_for_arrays).add()
             install = Install(library["tadc.install"])
             missing = _Missing(self._missing)
             self._kept += [library, missing]
@@ -157,6 +159,17 @@ def _stored(function: Function) -> tuple[str | None, int | None]:
 
 def _key_of(text: str) -> int:
     return int.from_bytes(sha256(text.encode()).digest()[:8], "little", signed=True)
+
+
+def _wait_for_arrays() -> Exception | None:
+    """Wait until arrays are computed, of which JAX hands out some before; the error that one ended with."""
+    found: Exception | None = None
+    for array in jax.live_arrays():
+        try:
+            array.block_until_ready()
+        except (RuntimeError, ValueError) as error:  # ValueError: deleted by another thread since
+            found = error
+    return found
 
 
 def _version() -> int:

@@ -26,8 +26,39 @@ typed:
   ret i64 %number
 }
 
-; What is said of the number of what is wrong.
+; Who is shown calls in the place of kernels, a function of `watched_calls.py`; null where nobody watches.
+@watcher = internal global ptr null
+
+define void @"tadc.door.watch"(ptr %watcher) {
+  store atomic ptr %watcher, ptr @watcher release, align 8
+  ret void
+}
+
+; Run the kernel of a table: 0, or the number of what is wrong.
+define internal i64 @run(ptr %table, ptr %data, ptr %dims) {
+  %entry.at = getelementptr %Table, ptr %table, i64 0, i32 4
+  %entry = load ptr, ptr %entry.at
+  %watcher = load atomic ptr, ptr @watcher acquire, align 8
+  %nobody = icmp eq ptr %watcher, null
+  br i1 %nobody, label %alone, label %watched
+alone:
+  %code = call i64 %entry(ptr %data, ptr %dims)
+  ret i64 %code
+watched:
+  %tell.at = getelementptr %Table, ptr %table, i64 0, i32 5
+  %tell = load ptr, ptr %tell.at
+  %shown = call i64 %watcher(ptr %entry, ptr %tell, ptr %data, ptr %dims)
+  ret i64 %shown
+}
+
+; What is said of the number of what is wrong; one who watches calls gives the address of a text.
 define internal ptr @message(ptr %table, i64 %number) {
+  %is.number = icmp ult i64 %number, 65536
+  br i1 %is.number, label %look, label %text
+text:
+  %said = inttoptr i64 %number to ptr
+  ret ptr %said
+look:
   %messages.at = getelementptr %Table, ptr %table, i64 0, i32 6
   %messages = load ptr, ptr %messages.at
   %place = sub i64 %number, 1

@@ -43,7 +43,12 @@ def entry_of(interface: Interface, find_cutting: str = "") -> Entry:
     entry of another kernel, which cuts these; it returns null where there is none."""
     made = _Functions(interface, find_cutting)
     text = "\n".join([*made.declarations(), made.shapes(), made.entry(), ""])
-    return Entry(f"{interface.symbol}.entry", f"{interface.symbol}.shapes", text)
+    return Entry(entry_symbol(interface), f"{interface.symbol}.shapes", text)
+
+
+def entry_symbol(interface: Interface) -> str:
+    """The name of the function that runs a kernel."""
+    return f"{interface.symbol}.entry"
 
 
 def joined(*texts: str) -> str:

@@ -7,10 +7,12 @@ import json
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 from tadc.api.execute import unit_of
-from tadc.api.function import Function
+from tadc.api.function import Function, function_of
 from tadc.api.recipes import Recipe
 from tadc.backend.cpu import scratch_memory
 from tadc.backend.cpu.jit import load
@@ -24,7 +26,7 @@ from tadc.frontend.forks import new_lock
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.lattice.late_dataclasses import dataclass
-from tadc.native.entry import Entry, entry_of, joined
+from tadc.native.entry import Entry, entry_of, entry_symbol, joined
 from tadc.native.kept_inspection import forget_symbol, has_indices
 
 Frame = Callable[[Interface, Entry], tuple[str, str]]
@@ -38,9 +40,17 @@ class Framed:
     interface: Interface
     library: Library
     address: int
+    #: The address of the kernel's entry, by which those who watch calls know it, and what it computes.
+    entry: int
+    asked: _Asked
     #: The kernel that the code asks for where calls have long fibres, and the function by which it asks.
     cutting: _Cutting | None = None
     finder: Any = None
+
+    @cached_property
+    def function(self) -> Function:
+        """The function of the kernel."""
+        return function_of(lambda: self.asked.program, self.asked.recipe, self.asked.options)
 
     def forget(self) -> None:
         """Free what the code keeps of the last call; another call looks at its index arrays anew."""
@@ -58,7 +68,7 @@ def framed_kernel(
     `externals` are addresses of what the frame calls. Calls with long fibres run another kernel, which cuts
     these. Raises CompileError as `compile`.
     """
-    return _framed(_Asked(str(f), f.program, f.options), framework, frame, externals or {})
+    return _framed(_Asked(str(f), f.program, f.options, f.recipe), framework, frame, externals or {})
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,11 @@ class _Asked:
     text: str
     program: Program
     options: Options
+    recipe: Recipe | None
+
+
+#: Those of this process, by the addresses of their entries.
+FRAMED: WeakValueDictionary[int, Framed] = WeakValueDictionary()
 
 
 def _framed(
@@ -87,18 +102,25 @@ def _framed(
     symbol = str(about["symbol"])
     interface = Interface.from_json(about["interface"])
     called = {**externals, **scratch_memory.addresses()}
+    entry = entry_symbol(interface)
+    symbols = dict.fromkeys([symbol, entry])
     if not has_indices(interface):
-        library = load(code, [symbol], called)
-        return Framed(interface, library, library[symbol])
+        library = load(code, [*symbols], called)
+        return _known(Framed(interface, library, library[symbol], library[entry], asked))
     cutting = None if cuts else _Cutting(asked, f"entry of {framework}")
     finder = cutting and _Finder(cutting)
     called |= inspector.symbols()
     if finder is not None:
         called[FIND] = ctypes.cast(finder, ctypes.c_void_p).value or 0
-    library = load(code, [symbol, forget_symbol(interface)], called)
-    made = Framed(interface, library, library[symbol], cutting, finder)
+    library = load(code, [*symbols, forget_symbol(interface)], called)
+    made = _known(Framed(interface, library, library[symbol], library[entry], asked, cutting, finder))
     # The code stays until this has run. At the end of the process all is freed anyway.
     weakref.finalize(made, _forget, library, interface).atexit = False
+    return made
+
+
+def _known(made: Framed) -> Framed:
+    FRAMED[made.entry] = made
     return made
 
 

@@ -171,9 +171,7 @@ make.end:
   br label %make.head
 
 run:
-  %entry.at = getelementptr %Table, ptr %table, i64 0, i32 4
-  %entry = load ptr, ptr %entry.at
-  %code = call i64 %entry(ptr %data, ptr %dims)
+  %code = call i64 @run(ptr %table, ptr %data, ptr %dims)
   ret i64 %code
 }
 

@@ -10,6 +10,7 @@ from tadc.backend.cpu.linking import Library
 from tadc.backend.runtime.interface import Interface
 from tadc.native.door_table import door_code, door_table
 from tadc.native.entry import Entry
+from tadc.native.watched_calls import WATCH, WatchedDoor
 from tadc.torch.libtorch import cpu_number, element_number, externals
 
 _CALL = "tadc.torch.call"
@@ -34,4 +35,6 @@ def called_here() -> dict[str, int]:
 
 @cache
 def _library() -> Library:
-    return linked(door_code(Path(__file__).with_name("boxed.ll")), [_CALL], externals(), level=1)
+    made = linked(door_code(Path(__file__).with_name("boxed.ll")), [_CALL, WATCH], externals(), level=1)
+    WatchedDoor(made[WATCH]).add()
+    return made

@@ -21,6 +21,7 @@ from tadc.caller.boundary import leaving, public
 from tadc.caller.python_signatures import PythonSignature, typed_text
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
 from tadc.frontend.diagnostics import ArgumentError, CompileError
+from tadc.native.watched_calls import error_within
 from tadc.torch.modules import FunctionModule
 from tadc.torch.operators import operator_of
 from tadc.torch.pytorch import compiler, forward_ad, is_traced, requires_gradient, torch, uncompiled
@@ -188,6 +189,8 @@ class TorchFunction:
 
     def _explained(self, args: tuple[Any, ...], kwargs: dict[str, Any], refused: Exception) -> Any:
         """What a call gives that PyTorch refused: an error that says why, or results if it can be done."""
+        if found := error_within(refused):
+            raise found from None
         if self.function.is_open:
             raise refused
         if not self._is_sparse and any(map(is_sparse, (*args, *kwargs.values()))):
