@@ -7,7 +7,7 @@ from tadc.backend.llvm_exchange import to_older_llvm
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.index_width import fits_32_bits
-from tadc.passes.registry import build_pipeline
+from tadc.passes.pass_manager import build_pipeline
 
 
 def drop_repeated_marks(module: ir.Module) -> None:

@@ -19,7 +19,7 @@ from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate
 from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect
 from tadc.dialect.mlir import ir
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 Array = NDArray[Any]
 

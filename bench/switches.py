@@ -120,28 +120,30 @@ SWITCHES = [
     Switch(
         "chains", "maps run row by row, one after the other", {"catalogue:with_rows_together": _unchanged}
     ),
-    Switch("short rows", "their elements are fused", {"catalogue:split_rows": _unchanged}),
+    Switch("short rows", "their elements are fused", {"term_catalogue:split_rows": _unchanged}),
     Switch(
         "powers of indices",
         "`x**k` for an index k is a product",
-        {"catalogue:powers_as_products": _unchanged},
+        {"term_catalogue:powers_as_products": _unchanged},
     ),
     Switch(
         "states of steps",
         "what derivatives need of a long step is kept",
-        {"catalogue:with_step_states": lambda found: lambda program, *given: program},
+        {"term_catalogue:with_step_states": lambda found: lambda program, *given: program},
     ),
     Switch(
         "copies for steps",
         "what no step changes is copied once as vectors read it",
         {"catalogue:with_copies_for_steps": _unchanged},
     ),
-    Switch("row products", "what a row divides by is shared", {"catalogue:with_row_products": _unchanged}),
+    Switch(
+        "row products", "what a row divides by is shared", {"term_catalogue:with_row_products": _unchanged}
+    ),
     Switch(
         "reciprocals",
         "several divisions by a value are one",
         {
-            f"catalogue:{name}": _unchanged
+            f"term_catalogue:{name}": _unchanged
             for name in ("with_collected_powers", "with_written_powers", "with_reciprocals")
         },
     ),
@@ -158,7 +160,7 @@ SWITCHES = [
     Switch(
         "groups and residues",
         "a tensor whose index is divided is computed for groups or residues",
-        {"catalogue:split_divided_indices": _unchanged},
+        {"term_catalogue:split_divided_indices": _unchanged},
     ),
     Switch(
         "counted sums",
@@ -174,18 +176,18 @@ SWITCHES = [
     Switch(
         "wavefronts",
         "recurrences along diagonals are computed in vectors",
-        {"catalogue:skew_recurrences": _unchanged},
+        {"term_catalogue:skew_recurrences": _unchanged},
     ),
-    Switch("joined sums", "sums of sums are one sum", {"catalogue:join_nested_sums": _unchanged}),
+    Switch("joined sums", "sums of sums are one sum", {"term_catalogue:join_nested_sums": _unchanged}),
     Switch(
         "log products",
         "exponentials of sums in sums are products of fewer exponentials",
-        {"catalogue:with_log_products": _unchanged},
+        {"term_catalogue:with_log_products": _unchanged},
     ),
     Switch(
         "shares of exponentials",
         "exponentials over their sum are computed once",
-        {"catalogue:with_exponential_shares": _unchanged},
+        {"term_catalogue:with_exponential_shares": _unchanged},
     ),
     Switch(
         "lifted sums",
@@ -196,17 +198,17 @@ SWITCHES = [
     Switch(
         "zeros",
         "what is 0 in a derivative by exact arithmetic is not computed",
-        {"catalogue:without_vanishing": _unchanged},
+        {"term_catalogue:without_vanishing": _unchanged},
     ),
     Switch(
         "recomputed pairs",
         "large tensors are computed where they are read",
-        {"catalogue:without_large_tensors": _unchanged},
+        {"term_catalogue:without_large_tensors": _unchanged},
     ),
     Switch(
         "separate contractions",
         "a tensor adds up no two contractions",
-        {"catalogue:separate_contractions": _unchanged},
+        {"term_catalogue:separate_contractions": _unchanged},
     ),
     Switch("one sign", "x - y and y - x are one value", {"rewrites.factor:with_one_sign": _as_is}),
     Switch(
@@ -233,10 +235,12 @@ SWITCHES = [
     Switch(
         "sums over steps",
         "they are added up as the steps are made",
-        {"catalogue:with_sums_over_steps": _unchanged},
+        {"term_catalogue:with_sums_over_steps": _unchanged},
     ),
     Switch(
-        "equal tensors", "two tensors that are equal are one", {"catalogue:merge_equal_tensors": _unchanged}
+        "equal tensors",
+        "two tensors that are equal are one",
+        {"term_catalogue:merge_equal_tensors": _unchanged},
     ),
     Switch("rows last", "columns that loops run along are rows", {"catalogue:with_rows_last": _unchanged}),
     Switch(
@@ -250,17 +254,17 @@ SWITCHES = [
     Switch(
         "zeros between",
         "no tensor is stored where it is 0 for all arguments",
-        {"catalogue:without_zeros_between": _unchanged},
+        {"term_catalogue:without_zeros_between": _unchanged},
     ),
     Switch(
         "element values",
         "what sums compute of elements of index arrays is a tensor",
-        {"catalogue:over_elements": _unchanged},
+        {"term_catalogue:over_elements": _unchanged},
     ),
     Switch(
         "other factors",
         "products over a fibre but one are products before and after it",
-        {"catalogue:with_other_factors": _unchanged},
+        {"term_catalogue:with_other_factors": _unchanged},
     ),
     Switch(
         "entries in order",
@@ -270,18 +274,18 @@ SWITCHES = [
     Switch(
         "packed lookups",
         "elements of index arrays are read in the order of loops",
-        {"catalogue:packed_program": _unchanged},
+        {"term_catalogue:packed_program": _unchanged},
     ),
     Switch(
         "scattered sums",
         "sums over fibres are added up in blocks",
-        {"catalogue:with_scattered_sums": _unchanged},
+        {"term_catalogue:with_scattered_sums": _unchanged},
         "scatter",
     ),
     Switch(
         "sparse products",
         "rows of products of sparse matrices are computed in a buffer",
-        {"catalogue:with_sparse_products": _unchanged},
+        {"term_catalogue:with_sparse_products": _unchanged},
         "scatter",
     ),
     Switch(
@@ -289,7 +293,7 @@ SWITCHES = [
         "maps over entries run in the loop over those of a row",
         {"catalogue:with_maps_at_sums": _unchanged},
     ),
-    Switch("long fibres", "they have parts of a fixed length", {"catalogue:cut_fibres": _unchanged}),
+    Switch("long fibres", "they have parts of a fixed length", {"term_catalogue:cut_fibres": _unchanged}),
     Switch("windows", "of a recurrence the last steps are kept", {"catalogue:with_windows": _unchanged}),
     Switch(
         "threads in steps",

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect.declarations import attributes_of
-from tadc.dialect.evaluation_order import EvaluationWalk, RegionScope
 from tadc.dialect.locations import labelled
 from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.op_writer import OpWriter
 from tadc.dialect.ops import load_dialect
 from tadc.frontend.deep import deep_recursion
+from tadc.frontend.evaluation_order import EvaluationWalk, RegionScope
 from tadc.frontend.limits import MAX_OPERATIONS
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.source import Place, Span

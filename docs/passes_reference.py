@@ -18,7 +18,7 @@ from docs.markdown import link, table
 from lit_tests.runner import Script
 from tadc.cli import main
 from tadc.compiler.run_passes import REGISTRY
-from tadc.passes import catalogue
+from tadc.passes.catalogue import AddDerivatives
 from tadc.passes.registry import Pass, PassOption, is_ours, options_of
 from tadc.passes.term_pass import TermPass
 
@@ -186,11 +186,10 @@ def pass_section(item: type[Pass]) -> str:
 
 def options_text(item: type[Pass]) -> str:
     """The options of a pass as a list, and whose other options it has; ends with an empty line."""
-    inherited = {
-        o.name: base for base in item.__mro__[1:] if vars(base).get("argument") for o in options_of(base)
-    }
+    rules: list[type[Pass]] = [item.rule] if issubclass(item, AddDerivatives) else []
+    inherited = {o.name for rule in rules for o in options_of(rule)}
     own = [o for o in options_of(item) if o.name not in inherited]
-    others = [link(base.argument) for base in dict.fromkeys(inherited.values())]
+    others = [link(rule.argument) for rule in rules]
     if machine := {o.name for o in own} & MACHINE:
         own = [o for o in own if o.name not in machine]
         others.append("[the machine](#options-of-the-machine)")
@@ -218,7 +217,7 @@ def text_of(item: type[Pass]) -> str:
     if steps is None:
         said = [item.__doc__ or "", *(module.__doc__ or "" for module in more)]
     else:
-        modules = [getmodule(vars(catalogue).get(name)) for name in steps.__code__.co_names]
+        modules = [getmodule(steps.__globals__.get(name)) for name in steps.__code__.co_names]
         ours = [m for m in modules if m and m.__name__.count(".") > 2 and m.__name__ not in TOOLS]
         said = [module.__doc__ or "" for module in (*more, *ours)]
     texts = list(dict.fromkeys(map(cleandoc, said)))

@@ -9,103 +9,37 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tadc.dialect.mlir import ir, new_context, passmanager
 from tadc.dialect.readable_text import to_text
-from tadc.lattice.late_dataclasses import dataclass, field
-
-
-@dataclass(frozen=True)
-class Printing:
-    """What is printed: the IR before and after passes by name, after all, or after those that change it;
-    whether in the generic form; and, when a pipeline is through, how long each pass took."""
-
-    before: frozenset[str] = frozenset()
-    after: frozenset[str] = frozenset()
-    after_all: bool = False
-    after_change: bool = False
-    generic: bool = False
-    timing: bool = False
-    #: The names that stood in a pipeline.
-    met: set[str] = field(default_factory=set[str])
-
-    @property
-    def dumps(self) -> bool:
-        """Whether anything is printed between passes."""
-        return bool(self.before or self.after or self.after_all or self.after_change)
-
-
-_current: ContextVar[Printing] = ContextVar("printing", default=Printing())
-
-
-@contextmanager
-def printing(wanted: Printing) -> Generator[None]:
-    """All pipelines in this block print IR to stderr as `wanted` says; `show` prints in its form."""
-    token = _current.set(wanted)
-    try:
-        yield
-    finally:
-        _current.reset(token)
-
-
-def dumps_asked() -> bool:
-    """Whether anything is to be printed between passes."""
-    return _current.get().dumps
-
-
-def changes_asked() -> bool:
-    """Whether the IR is to be printed after passes that change it alone."""
-    return _current.get().after_change
-
-
-def is_timed() -> bool:
-    """Whether pipelines say how long each pass took."""
-    return _current.get().timing
+from tadc.passes.dump_requests import banners, changes_asked, is_generic
 
 
 def show(module: Any) -> str:
     """The text of a module, in the form that is asked for."""
-    return to_text(module.operation, generic=_current.get().generic)
+    return to_text(module.operation, generic=is_generic())
 
 
 def with_dumps(manager: Any, text: str, add: Callable[[], None], *, name: str = "") -> None:
-    """Add a pass, and the dumps around it that are asked for; `text` and `name` as of `banners`."""
-    before, after = banners(text, name)
+    """Add a pass, which a pipeline spells as `text`, and the dumps around it that are asked for.
+
+    `name` is that of its class; MLIR tells those of its own.
+    """
+    before, after = banners(text, f"{name}: {{}}".format if name else _title)
     text_before: list[str] = []
     if before:
         _add_dump(manager, before)
-    elif after and _current.get().after_change:
+    elif after and changes_asked():
         _add_look(manager, lambda module: text_before.append(show(module)))
     add()
-    if after and _current.get().after_change:
+    if after and changes_asked():
         _add_look(manager, lambda module: show(module) in text_before or print_dump(after, module))
     elif after:
         _add_dump(manager, after)
-
-
-def banners(text: str, name: str = "") -> tuple[str, str]:
-    """The titles of the dumps before and after a pass, empty where none is asked for.
-
-    `text` is how a pipeline spells it: a nest, `func.func(cse)`, is shown as a whole where any of its passes
-    is named. `name` is that of its class; MLIR tells those of its own.
-    """
-    wanted = _current.get()
-    if not wanted.dumps:
-        return "", ""
-    passes = set(re.findall(r"[\w.-]+", re.sub(r"\{[^{}]*\}", "", text)))
-    wanted.met.update(passes)
-    before = passes & wanted.before
-    after = wanted.after_all or wanted.after_change or passes & wanted.after
-    if not before and not after:
-        return "", ""
-    title = f"{name}: {text}" if name else _title(text)
-    return f"Before {title}" if before else "", f"After {title}" if after else ""
 
 
 def print_dump(title: str, module: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from tadc.api.function import Function
 from tadc.caller.boundary import checked_function, public, usage
 from tadc.caller.warn_caller import warn_of
+from tadc.compiler.plugins import register_pass
 from tadc.compiler.run_passes import run_passes as run_on_module
 from tadc.dialect import ops
 from tadc.dialect.mlir import LOCK, check_bindings
@@ -14,9 +15,8 @@ from tadc.dialect.program_reader import UnsupportedIR
 from tadc.dialect.readable_text import to_text
 from tadc.dialect.writer import write_program
 from tadc.frontend.naming import first_free
-from tadc.passes.catalogue import rewrite_functions
+from tadc.passes.function_rewriting import rewrite_functions
 from tadc.passes.registry import Pass, flag_option, names_option, number_option, word_option
-from tadc.passes.registry import register as register_pass
 
 __all__ = [
     "Pass",

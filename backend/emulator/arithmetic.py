@@ -9,7 +9,7 @@ import numpy as np
 
 from tadc.backend.emulator.global_memory import Array
 from tadc.lattice.late_dataclasses import dataclass
-from tadc.passes.terms.numpy_types import numpy_floats
+from tadc.passes.numpy_types import numpy_floats
 
 #: The NumPy type of each type of PTX.
 DTYPES: dict[str, np.dtype[Any]] = {

@@ -13,7 +13,7 @@ import numpy as np
 from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.inspector import INDEX
-from tadc.backend.runtime.workspace import new_array
+from tadc.backend.runtime.new_arrays import new_array
 from tadc.frontend.dtypes import COMPUTED, DTYPES
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 
 class Framework:

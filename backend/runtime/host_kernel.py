@@ -15,11 +15,12 @@ from tadc.backend.runtime.free_memory import SMALL, free_for
 from tadc.backend.runtime.host_arrays import HOST, Array
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.memory_errors import too_little
+from tadc.backend.runtime.new_arrays import new_array
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.read_calls import ReadCall, by_position, read_call
 from tadc.backend.runtime.versions import Versions
-from tadc.backend.runtime.workspace import Temporary, new_array, workspace
+from tadc.backend.runtime.workspace import Temporary, workspace
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck

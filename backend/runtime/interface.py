@@ -54,6 +54,12 @@ class Interface:
         """How a call tells sizes, and what must hold of them."""
         return SizeList(self.sizes, self.inputs, self.excluded)
 
+    @property
+    def asked_sizes(self) -> tuple[str, ...]:
+        """The sizes that a caller gives: all but the numbers of elements of index arrays."""
+        counts = dict(self.told.counts)
+        return tuple(name for name in self.sizes if name not in counts)
+
     @cached_property
     def checks(self) -> tuple[CallCheck, ...]:
         """What is looked at of a call."""

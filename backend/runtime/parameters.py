@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tadc.frontend.extents import Extent, Shape, as_form, is_static, shape_at, shape_text, type_text
 from tadc.lattice.late_dataclasses import dataclass, field, replace
-from tadc.passes.terms.numpy_types import numpy_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,16 +32,21 @@ class Parameter:
     inspected: Inspected | None = None
     #: Of a sparse tensor: its whole shape, and which index arrays say where what it stores is.
     pattern: Pattern | None = None
-    dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
     is_static: bool = field(init=False, repr=False, compare=False)
     #: The extents that are numbers, with their positions.
     numbers: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", numpy_type(self.type))
         object.__setattr__(self, "is_static", is_static(self.shape))
         numbers = tuple((n, size) for n, size in enumerate(self.shape) if isinstance(size, int))
         object.__setattr__(self, "numbers", numbers)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The element type as that of NumPy, which a header is written without."""
+        from tadc.passes.numpy_types import numpy_type
+
+        return numpy_type(self.type)
 
     def fits(self, shape: tuple[Any, ...]) -> bool:
         """Whether a shape has the right rank and the extents that do not depend on sizes."""

@@ -1,4 +1,4 @@
-"""Memory for what a call writes. Tensors in between that are in use at different times share it.
+"""Where tensors in between stand in memory: those that are in use at different times share it.
 
 The maps of a kernel run one after the other, each done before the next begins on any thread. So a tensor
 needs its memory from the map that computes it to the last that reads it. When that is, is known when the
@@ -9,33 +9,14 @@ know it, those that are in use at different times share a slot, which is as larg
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import Generic, NamedTuple
 
-from numpy import empty, ndarray
-
-from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.parameters import Parameter
-from tadc.backend.runtime.reused_memory import KEPT
 from tadc.backend.runtime.size_list import Number
-
-if TYPE_CHECKING:
-    from tadc.backend.runtime.host_arrays import Array
 
 ALIGNMENT = 64
 """Tensors start with a line of the cache: a vector stored across two lines takes twice as long, and more
 still where several tensors are written by turns."""
-
-_SMALL = 1 << 14
-"""Arrays of fewer bytes stay where NumPy puts them: to move one takes as long as to write it."""
-
-
-def new_array(shape: tuple[int, ...], dtype: Any, size: int) -> Array:
-    """An array of `size` bytes, of any content."""
-    if size < _SMALL:
-        return empty(shape, dtype)
-    made = KEPT.take(size + ALIGNMENT)
-    (begin,) = addresses((made,))
-    return ndarray(shape, dtype, made, -(begin or 0) % ALIGNMENT)
 
 
 class Temporary(NamedTuple):

@@ -60,9 +60,6 @@ def sources() -> Iterator[tuple[str, str]]:
     for package in PACKAGES:
         for path in sorted((ROOT / package).glob("*.py")):
             yield f"{package.removeprefix('tadc/')}/{path.name}", path.read_text(encoding="utf-8")
-    yield "dialect/__init__.py", ""
-    path = ROOT / "dialect" / "evaluation_order.py"
-    yield "dialect/evaluation_order.py", path.read_text(encoding="utf-8")
 
 
 def compiler_archive(runtime: Path) -> bytes:

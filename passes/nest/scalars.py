@@ -15,7 +15,7 @@ from tadc.frontend.float_functions import HOLDS, float_function, greater, lesser
 from tadc.frontend.formula_values import OPERANDS, by_squaring, evaluate
 from tadc.frontend.functions import APPLIED, REDUCTIONS, OfFunctions, ScalarFunction
 from tadc.passes.maps.map import Type
-from tadc.passes.terms.numpy_types import Scalar, numpy_type
+from tadc.passes.numpy_types import Scalar, numpy_type
 
 
 def number_of(type: Type) -> type[Scalar]:

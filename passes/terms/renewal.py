@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tadc.dialect.evaluation_order import EvaluationWalk, RegionScope
 from tadc.frontend.deep import deep_recursion
+from tadc.frontend.evaluation_order import EvaluationWalk, RegionScope
 from tadc.frontend.limits import MAX_OPERATIONS, too_large
 from tadc.frontend.literals import computed, literal
 from tadc.frontend.naming import distinct

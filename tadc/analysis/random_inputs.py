@@ -9,7 +9,7 @@ import numpy as np
 
 from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.program import Argument, Program
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 
 def told_sizes(program: Program, given: Mapping[str, Any]) -> dict[str, int]:

@@ -11,7 +11,8 @@ import numpy as np
 from tadc.backend.runtime.added_entries import added
 from tadc.backend.runtime.free_memory import format_bytes, free_for
 from tadc.backend.runtime.inspector import INDEX, INDEX_LIMIT, owners, sorted_places
-from tadc.backend.runtime.workspace import ALIGNMENT, new_array
+from tadc.backend.runtime.new_arrays import new_array
+from tadc.backend.runtime.workspace import ALIGNMENT
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import as_form, shape_at, shape_text
 from tadc.frontend.print_index import form_text

@@ -17,7 +17,7 @@ import numpy as np
 from tadc.backend.runtime.added_blocks import BlockKernel, Runs
 from tadc.backend.runtime.added_entries import add_to
 from tadc.backend.runtime.inspector import INDEX
-from tadc.backend.runtime.workspace import new_array
+from tadc.backend.runtime.new_arrays import new_array
 from tadc.lattice.late_dataclasses import dataclass
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tadc.caller.showing import ShownAsTables
 from tadc.frontend.extents import shape_at
 from tadc.frontend.suggest import did_you_mean
 from tadc.lattice.late_dataclasses import dataclass
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 if TYPE_CHECKING:
     from rich.table import Table

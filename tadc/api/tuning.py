@@ -41,11 +41,11 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.lattice.late_dataclasses import dataclass, field, replace
+from tadc.passes.numpy_types import numpy_type
 from tadc.passes.schedule.alternatives import Alternative, MapChoices
 from tadc.passes.schedule.reader import read_schedule, read_where
 from tadc.passes.schedule.text import MapSchedule, function_text, schedule_text
 from tadc.passes.schedule.where_moves import Places
-from tadc.passes.terms.numpy_types import numpy_type
 
 if TYPE_CHECKING:
     from tadc.api.compiled import Compiled

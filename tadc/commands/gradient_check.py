@@ -21,7 +21,7 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
 from tadc.lattice.late_dataclasses import dataclass, replace
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 #: Elements of an argument that are moved, at most.
 SAMPLES = 64

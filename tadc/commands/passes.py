@@ -11,7 +11,7 @@ from tadc.commands.options import Arguments
 from tadc.compiler.plugins import plugins
 from tadc.compiler.run_passes import REGISTRY, check_names
 from tadc.frontend.suggest import did_you_mean
-from tadc.passes.ir_printing import Printing, printing
+from tadc.passes.dump_requests import Printing, printing
 from tadc.passes.registry import Pass, PassOption, options_of
 
 

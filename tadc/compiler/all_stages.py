@@ -18,6 +18,7 @@ from tadc.compiler import term_stages as terms
 from tadc.compiler.compile_options import Options
 from tadc.compiler.garbage import fewer_collections
 from tadc.compiler.stages import Compilation
+from tadc.frontend.forks import MLIR_LOCK
 from tadc.frontend.index_sets import work_told
 from tadc.lattice.late_dataclasses import dataclass
 
@@ -153,6 +154,4 @@ def _lock_for(stage: LoweringStage) -> AbstractContextManager[object]:
     """Stages on IR run one at a time in a process."""
     if stage.name in ("ast", "typed"):
         return nullcontext()
-    from tadc.dialect.mlir import LOCK
-
-    return LOCK
+    return MLIR_LOCK

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import re
 import sys
 import traceback
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,6 +23,35 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Place, Source
 from tadc.frontend.suggest import did_you_mean
 from tadc.passes.catalogue import REGISTRY
+from tadc.passes.pass_manager import is_of_mlir
+from tadc.passes.registry import P, Pass, is_ours, options_of, register
+
+_NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
+
+
+def register_pass(argument: str, description: str) -> Callable[[type[P]], type[P]]:
+    """Enter a pass under its name; `description` is one sentence of what it guarantees.
+
+    A pass of a plug-in may be registered again, as a notebook's cell that runs twice does.
+
+    Raises ValueError for a name that no pipeline can hold or that a pass of ours or MLIR's has, TypeError for
+    what is no `Pass`, or has an option of a type that a pipeline cannot give.
+    """
+
+    def enter(cls: type[P]) -> type[P]:
+        if not _NAME.match(argument):
+            raise ValueError(f"`{argument}` is no name of a pass: lower-case letters, digits and `-`")
+        if argument not in REGISTRY and is_of_mlir(argument):
+            raise ValueError(f"`{argument}` is a pass of MLIR already")
+        if argument in REGISTRY and is_ours(REGISTRY[argument]):
+            raise ValueError(f"`{argument}` is a pass of tadc already")
+        if not issubclass(cls, Pass):  # pyright: ignore[reportUnnecessaryIsInstance] - a plug-in may err
+            raise TypeError(f"`{cls.__name__}` is not a subclass of `Pass`")
+        cls.argument = argument  # an error names it
+        options_of(cls)
+        return register(argument, description)(cls)
+
+    return enter
 
 
 @contextmanager

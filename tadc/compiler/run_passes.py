@@ -8,30 +8,27 @@ from typing import Any
 from tadc.dialect.locations import place_of
 from tadc.dialect.mlir import LOCK, check_bindings, ir, passmanager
 from tadc.dialect.program_reader import UnsupportedIR, tad_functions
-from tadc.dialect.writer import new_module
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.index_sets import limits_told
-from tadc.frontend.program import Program
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
 from tadc.lattice.late_dataclasses import replace
 from tadc.passes.catalogue import REGISTRY
-from tadc.passes.ir_printing import (
-    Printing,
-    banners,
-    changes_asked,
-    dumps_asked,
-    is_timed,
-    print_dump,
-    printing,
-)
+from tadc.passes.dump_requests import Printing, dumps_asked, is_timed, printing
 from tadc.passes.map_pass import MapPass
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.write_maps import write_maps
-from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline, exceeded, is_of_mlir, left_out
-from tadc.passes.term_pass import Refused, TermPass
+from tadc.passes.pass_manager import (
+    PipelineError,
+    add_pass,
+    build_pipeline,
+    exceeded,
+    is_of_mlir,
+    left_out,
+)
+from tadc.passes.registry import Pass
 
 
 def run_passes(module: Any, pipeline: str, source: Source | None = None) -> list[Diagnostic]:
@@ -69,27 +66,6 @@ def run_pass_objects(module: Any, passes: Iterable[Pass], source: Source | None 
     for item in passes:
         add_pass(manager, item, module.context)
     _run(manager, module, source)
-
-
-def rewrite_program(program: Program, passes: Iterable[TermPass], source: Source | None = None) -> Program:
-    """Run passes on a program in memory, one after the other; dumps show it in the dialect.
-
-    Raises CompileError as `run_passes`.
-    """
-    for item in passes:
-        before, after = banners(item.text(), type(item).__name__)
-        given = program
-        if before:
-            print_dump(before, new_module(program))
-        try:
-            with LOCK, deep_recursion(), limits_told(source):
-                program = item.applied(program)
-        except Refused as problem:
-            message = f"{item.argument}: {problem}"
-            raise CompileError([Diagnostic("TAD0605", message, source=source)]) from None
-        if after and (not changes_asked() or program is not given):
-            print_dump(after, new_module(program))
-    return program
 
 
 def rewrite_maps(
@@ -154,7 +130,6 @@ __all__ = [
     "check_names",
     "printing",
     "rewrite_maps",
-    "rewrite_program",
     "run_pass_objects",
     "run_passes",
 ]

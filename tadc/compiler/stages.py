@@ -122,9 +122,9 @@ class Compilation:
 
     def names(self) -> set[str]:
         """The names of all tensors that are computed."""
-        from tadc.dialect.program_reader import read_program, tad_functions
-
         if self.form is None:
+            from tadc.dialect.program_reader import read_program, tad_functions
+
             programs = [read_program(function) for function in tad_functions(self.written.operation)]
         else:
             programs = [self.form]
@@ -132,11 +132,13 @@ class Compilation:
 
     def rewrite(self, *passes: TermPass) -> None:
         """Run passes on the program, or on each of a module that was given."""
-        from tadc.compiler.run_passes import rewrite_program, run_pass_objects
-
         if self.form is None:
+            from tadc.compiler.run_passes import run_pass_objects
+
             run_pass_objects(self.written, passes, self.source)
         else:
+            from tadc.compiler.run_term_passes import rewrite_program
+
             form, self.form = self.form, rewrite_program(self.form, passes, self.source)
             self.written = self.written if form is self.form else None
 
@@ -231,7 +233,16 @@ def _laid_out(state: Compilation, lay_out: MapPass) -> list[MapPass]:
 def _split(state: Compilation, cut: CutSums) -> None:
     """Wavefronts, groups, short rows, parts of long sums and contractions to tensors of their own, where
     there may be tensors in between; sums of sums to one."""
-    from tadc.passes.catalogue import CutFibres, JoinSums, Rows, ScatterSums, Separate, Skew, Split, SumSteps
+    from tadc.passes.term_catalogue import (
+        CutFibres,
+        JoinSums,
+        Rows,
+        ScatterSums,
+        Separate,
+        Skew,
+        Split,
+        SumSteps,
+    )
 
     limit = state.options.memory_limit
     most = -1 if limit is None else limit

@@ -20,7 +20,7 @@ def begin(state: Compilation) -> None:
 
 def differentiate(state: Compilation) -> None:
     """The derivative, deltas still in its sums; what it would compute again is a tensor before."""
-    from tadc.passes.catalogue import CollectPowers, Factor
+    from tadc.passes.term_catalogue import CollectPowers, Factor
 
     options = state.options
     # The certificate and the paper's form show the sums as they are written.
@@ -30,14 +30,14 @@ def differentiate(state: Compilation) -> None:
 
 def forward(options: Options) -> TermPass:
     """The pass for tangents."""
-    from tadc.passes.catalogue import ForwardDiff
+    from tadc.passes.term_catalogue import ForwardDiff
 
     return ForwardDiff(list(options.wrt or ()), options.mode == "tangents", options.chunk)
 
 
 def reverse(options: Options) -> TermPass:
     """The pass for gradients."""
-    from tadc.passes.catalogue import ReverseDiff
+    from tadc.passes.term_catalogue import ReverseDiff
 
     return ReverseDiff(
         list(options.wrt or ()),
@@ -49,7 +49,7 @@ def reverse(options: Options) -> TermPass:
 
 def jacobian(options: Options) -> TermPass:
     """The pass for all partial derivatives."""
-    from tadc.passes.catalogue import DeriveJacobian
+    from tadc.passes.term_catalogue import DeriveJacobian
 
     return DeriveJacobian(list(options.wrt or ()))
 
@@ -60,7 +60,7 @@ MODES = {"jvp": forward, "tangents": forward, "jacobian": jacobian}
 
 def tensors(options: Options, values: bool = False) -> TermPass:
     """The pass that gives tensors of their own to values; before a derivative unless it is for `values`."""
-    from tadc.passes.catalogue import Materialize
+    from tadc.passes.term_catalogue import Materialize
 
     limit = -1 if options.memory_limit is None else options.memory_limit
     wrt = [] if values else list(options.wrt or ())
@@ -71,7 +71,7 @@ def tensors(options: Options, values: bool = False) -> TermPass:
 
 def cancel_deltas(state: Compilation) -> None:
     """The derivative without deltas; a certificate needs how the sums that gather for reads were solved."""
-    from tadc.passes.catalogue import CancelDeltas
+    from tadc.passes.term_catalogue import CancelDeltas
 
     cancel = CancelDeltas()
     if state.options.separate:
@@ -81,7 +81,7 @@ def cancel_deltas(state: Compilation) -> None:
 
 def clean_up(state: Compilation) -> None:
     """What a person would write."""
-    from tadc.passes.catalogue import Compress, DropZeros, FoldLiterals, Simplify
+    from tadc.passes.term_catalogue import Compress, DropZeros, FoldLiterals, Simplify
 
     options = state.options
     zeros = [] if options.materialize == "never" or options.separate else [DropZeros()]
@@ -91,7 +91,7 @@ def clean_up(state: Compilation) -> None:
 
 def hoist(state: Compilation) -> None:
     """Cheaper sums, and tensors for what would be computed more than once, but for what costs less anew."""
-    from tadc.passes.catalogue import (
+    from tadc.passes.term_catalogue import (
         CollectPowers,
         ElementValues,
         Factor,

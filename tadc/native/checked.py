@@ -13,47 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tadc.backend.runtime.call_checks import INDEX, MEMORY, SIZES, UNREAD
-from tadc.backend.runtime.call_messages import WORDS
 from tadc.backend.runtime.inspector import inspector_text
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.workspace import ALIGNMENT, Workspace
-from tadc.lattice.late_dataclasses import dataclass
 from tadc.native.inspection import NativeInspection, with_memory
 from tadc.native.ir_lines import SATURATED, TOO_MANY, Lines, Value
 from tadc.native.registers import Registers, lay_out
-
-
-@dataclass(frozen=True)
-class Status:
-    """What a function returns: the name in C, the number, when, and what is said elsewhere then."""
-
-    name: str
-    number: int
-    about: str
-    said: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        codes = dict.fromkeys(WORDS[what][0] for what in self.said)
-        return f"{', '.join(codes)}: {self.about}" if codes else self.about
-
-
-OK = Status("TADC_OK", 0, "the outputs are computed")
-BAD_SIZE = Status(
-    "TADC_BAD_SIZE",
-    1,
-    "a size is less than 0 or too large, or the program has no meaning for these",
-    ("size range", SIZES.what),
-)
-NULL = Status("TADC_NULL", 2, "a tensor with elements is NULL", (UNREAD.what,))
-NO_SCRATCH = Status("TADC_NO_SCRATCH", 3, "scratch is NULL, and some is needed", (MEMORY.what,))
-
-BAD_INDEX = Status(
-    "TADC_BAD_INDEX", 4, "an element of an index array is out of range, or less than one before it", (INDEX,)
-)
-
-STATUSES = (OK, BAD_SIZE, NULL, NO_SCRATCH, BAD_INDEX)
-"""Every number that is returned; the first that holds, but for 0."""
+from tadc.native.statuses import BAD_INDEX, BAD_SIZE, NO_SCRATCH, NULL, OK
 
 
 def checked_functions(name: str, interface: Interface, cutting: str = "") -> str:
@@ -134,15 +100,9 @@ def kernel_symbol(interface: Interface) -> str:
 def _sizes(lines: Lines, interface: Interface) -> tuple[list[str], Mapping[str, Value]]:
     """Parameters for the sizes, and their values, which are looked at; of those that arrays have as many
     elements, products."""
-    given = {name: f"%s{n}" for n, name in enumerate(asked_sizes(interface))}
+    given = {name: f"%s{n}" for n, name in enumerate(interface.asked_sizes)}
     values = interface.told.values(None, given, Registers(lines, "bad.size", {}))
     return [f"i64 {value}" for value in given.values()], values
-
-
-def asked_sizes(interface: Interface) -> tuple[str, ...]:
-    """The sizes that a caller gives: all but the numbers of elements of index arrays, which others tell."""
-    counts = dict(interface.told.counts)
-    return tuple(name for name in interface.sizes if name not in counts)
 
 
 def _scratch(lines: Lines, interface: Interface, sizes: Mapping[str, Value]) -> Workspace[Value]:

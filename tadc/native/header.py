@@ -11,7 +11,7 @@ from tadc.backend.runtime.thread_count import MOST
 from tadc.compiler.c_signature import Pointer, prototype
 from tadc.frontend.extents import required_text
 from tadc.native.c_names import parameter_names
-from tadc.native.checked import STATUSES, asked_sizes
+from tadc.native.statuses import STATUSES
 
 ABI = 1
 """The version of all that a header promises: it changes where code that follows an old header would be
@@ -127,7 +127,7 @@ def header_text(unit: DeclaredUnit, version: str) -> str:
 def _declarations(part: DeclaredFunction) -> Iterator[str]:
     """What a function is of, its comment, both prototypes."""
     interface = part.interface
-    tensors, asked = [*interface.arguments, *interface.outputs], asked_sizes(interface)
+    tensors, asked = [*interface.arguments, *interface.outputs], interface.asked_sizes
     names = parameter_names([*(p.name for p in tensors), *asked])
     yield f"/* {part.about[0].upper()}{part.about[1:]}."
     for parameter in tensors:
@@ -147,7 +147,7 @@ def _declarations(part: DeclaredFunction) -> Iterator[str]:
 
 def _holds(interface: Interface) -> Iterator[str]:
     """What of sizes, the end of a comment."""
-    sizes = asked_sizes(interface)
+    sizes = interface.asked_sizes
     holds = [f"{', '.join(sizes)} >= 0"] if sizes else []
     holds += [required_text(rows) for rows in interface.excluded]
     given = [f"{name} = {value}" for name, value in interface.given]

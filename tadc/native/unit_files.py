@@ -12,7 +12,6 @@ from tadc.backend.runtime.interface import Interface
 from tadc.frontend.extents import extent_text
 from tadc.frontend.packages import VERSION
 from tadc.native.archive import archive
-from tadc.native.checked import asked_sizes
 from tadc.native.header import header_text
 from tadc.native.shared_library import shared_library
 from tadc.native.unit import NativeUnit
@@ -26,7 +25,7 @@ def _module(unit: NativeUnit) -> bytes:
     from tadc.backend.wasm.code import wasm_module
 
     passed = [
-        replace(it, inputs=it.arguments, sizes=asked_sizes(it)) for it in (p.interface for p in unit.parts)
+        replace(it, inputs=it.arguments, sizes=it.asked_sizes) for it in (p.interface for p in unit.parts)
     ]
     described = [
         {"name": p.name, **it.as_json(), **_words(it)} for p, it in zip(unit.parts, passed, strict=True)

@@ -1,6 +1,5 @@
 """The playground of the site: what a page asks of the compiler, in plain Python, and its answers.
 
-stand_ins       the front half of the compiler without MLIR and NumPy
 answers         what a page shows of a text: errors, the checked program, gradients, …
 wasm_kernels    modules of WebAssembly from terms
 wasm_code       their instructions and sections as bytes

@@ -16,14 +16,14 @@ from tadc.backend.runtime.free_memory import available_memory
 from tadc.backend.runtime.host_arrays import HOST, Array, bind
 from tadc.backend.runtime.index_arguments import IndexArguments
 from tadc.backend.runtime.kept_indices import KeptIndexArray, Relation
+from tadc.backend.runtime.new_arrays import new_array
 from tadc.backend.runtime.parameters import Parameter
 from tadc.backend.runtime.python_names import result_type
 from tadc.backend.runtime.read_calls import Door, read_call
 from tadc.backend.runtime.thread_count import sharing_threads
-from tadc.backend.runtime.workspace import new_array
 from tadc.caller.python_signatures import typed_text
 from tadc.compiler.kernel_interface import parameters_of, size_symbols_of
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 __all__ = [
     "HOST", "Array", "ChosenVersions", "Door", "Function", "IndexArguments", "KeptIndexArray",

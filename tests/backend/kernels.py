@@ -20,7 +20,7 @@ from tadc.backend.runtime.workspace import Temporary
 from tadc.backend.target import CPU, Target, backend_of
 from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect
 from tadc.dialect.mlir import ir
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 Array = NDArray[Any]
 

@@ -13,7 +13,7 @@ import pytest
 
 from tadc.backend.runtime.host_kernel import HostKernel
 from tadc.backend.runtime.parameters import Parameter
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 from tests.backend.kernels import Array, compiled
 from tests.backend.test_scalar_functions import error_in_ulp
 

@@ -11,7 +11,7 @@ import tadc
 from tadc.backend.cuda.device import cuda_device
 from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
 from tadc.backend.runtime.dlpack import lent, make_capsule, read_capsule
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 from tests.backend.test_cuda import Library, gpu, install, on_gpu
 
 __all__ = ["gpu"]

@@ -10,7 +10,7 @@ import pytest
 
 import tadc
 from tadc.backend.functions.scalar_functions import FAST
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 from tests.backend.kernels import apply, elementwise, llvm_text
 from tests.backend.test_scalar_functions import REFERENCE, error_in_ulp, points
 

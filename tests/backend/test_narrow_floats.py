@@ -16,7 +16,7 @@ from tadc.backend.functions import narrow_floats
 from tadc.backend.functions.scalar_functions import scalar_function
 from tadc.backend.ir_text import declarations
 from tadc.backend.object_code import object_code
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 Array = NDArray[Any]
 LANES = 16

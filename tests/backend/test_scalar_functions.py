@@ -9,7 +9,7 @@ import pytest
 
 from tadc.backend.cpu.processors import Processor
 from tadc.backend.functions.scalar_functions import BINARY, BRANCHING, DEFINED
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 from tests.backend.kernels import Array, apply, function
 
 NAMES = sorted(name for name in DEFINED - set(BINARY) if BRANCHING.get(name, 1) == 1)

@@ -10,7 +10,7 @@ import pytest
 
 from tadc.backend.object_code import optimised
 from tadc.backend.runtime.parameters import Parameter
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 from tests.backend.kernels import Array, apply, compiled, llvm_text
 
 LANES = (2, 4, 8, 16, 32)

@@ -13,7 +13,7 @@ from bench import mechanisms
 from bench.mechanisms import Finding
 from bench.switches import SWITCHES
 from bench.workloads import MATMUL
-from tadc.passes import catalogue
+from tadc.passes import catalogue, term_catalogue
 
 SIZES = {"N": 48, "K": 64, "M": 48}
 
@@ -35,14 +35,15 @@ NEEDED = {
 }  # fmt: skip
 
 
-def test_every_pass_of_the_catalogue_can_be_switched_off() -> None:
+def test_every_pass_of_the_catalogues_can_be_switched_off() -> None:
     switched = {name for switch in SWITCHES for name in switch.without}
     functions = {
-        name
-        for name, found in vars(catalogue).items()
+        (module.__name__.split(".")[-1], name)
+        for module in (catalogue, term_catalogue)
+        for name, found in vars(module).items()
         if inspect.isfunction(found) and re.search(r"\.passes\.\w+\.", found.__module__)
     }
-    assert {name for name in functions if f"catalogue:{name}" not in switched} == NEEDED
+    assert {name for module, name in functions if f"{module}:{name}" not in switched} == NEEDED
 
 
 def test_the_table_has_each_mechanism() -> None:

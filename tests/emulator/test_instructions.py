@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tadc.backend.emulator.errors import UnknownPtx
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 from tests.emulator.ptx_text import Array, kernel_text, launch
 
 COUNT = 256

@@ -8,7 +8,7 @@ import pytest
 
 import tadc
 from tadc.backend import object_code
-from tadc.passes import catalogue
+from tadc.passes import term_catalogue
 from tests.guards.machine_code import check, unmasked
 from tests.guards.machines import MACHINES, compiling_for, has_masks
 from tests.guards.run import run
@@ -61,7 +61,7 @@ def test_fences_are_needed(machine: str, dtype: str, width: int, monkeypatch: py
     """
     monkeypatch.setattr(object_code, "LARGE", 1 << 20)
     monkeypatch.setattr(object_code, "fenced", lambda text: text)
-    monkeypatch.setattr(catalogue, "join_nested_sums", lambda program: program)
+    monkeypatch.setattr(term_catalogue, "join_nested_sums", lambda program: program)
     monkeypatch.setattr("tadc.passes.rewrites.factor._Factoring.with_inner", lambda self, s: None)
     two_rows = by_vectors(machine, dtype, width).replace("all\n", "room 2 all\n")
     two_rows += "    split i 2 overlap -> i0, i1\n    jam i1\n"

@@ -13,7 +13,7 @@ import pytest
 
 import tadc
 from tadc.backend.cpu.thread_pool import is_supported
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 from tests.native import programs
 from tests.native.programs import compiler, numbers, run, wanted, write
 from tests.pages import ROOT, blocks

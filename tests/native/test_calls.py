@@ -17,7 +17,7 @@ from tadc.backend.cpu import elf
 from tadc.backend.cpu.jit import load
 from tadc.backend.cpu.thread_pool import is_supported
 from tadc.compiler.compile_options import Options
-from tadc.native.checked import BAD_SIZE, NO_SCRATCH, OK
+from tadc.native.statuses import BAD_SIZE, NO_SCRATCH, OK
 from tadc.native.unit import NativeUnit, derivatives_of, native_unit
 from tests.guards.pages import Fenced
 

@@ -16,7 +16,7 @@ import tadc.cli
 from bench import wasm as workloads
 from tadc.backend.functions.scalar_functions import DEFINED
 from tadc.backend.wasm.object_file import Malformed, Reader, read_object
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 from tests.native.programs import CONV, K, N, arrays, run, wanted
 
 LOADER = Path(tadc.__file__).parent / "native" / "loader.mjs"

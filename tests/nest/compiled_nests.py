@@ -25,7 +25,7 @@ from tadc.passes.nest.emit import EmitScope, emit_body
 from tadc.passes.nest.nest import Compute, For, Nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.steps import Steps
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 Array = NDArray[Any]
 

@@ -11,7 +11,7 @@ from tadc.frontend.source import Source
 from tadc.passes.nest.interpret import interpret
 from tadc.passes.nest.nest_reader import read_nests
 from tadc.passes.nest.nest_verifier import verify
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 ROWS = "let s[i] = sum{k} (x[i, k]); y[i, k] = x[i, k] * s[i]"
 PROGRAMS = {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import tadc
 from tadc.backend.runtime import cut_kernels, index_arguments
 from tadc.compiler.compile_options import Options
-from tadc.passes import catalogue
+from tadc.passes import term_catalogue
 from tadc.passes.rewrites.long_fibres import PART, cut_fibres
 from tests.backend.kernels import on_host
 
@@ -82,7 +82,7 @@ def cut(f: tadc.Function, target: str = "cpu") -> tadc.Compiled:
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Parts of few elements."""
-    monkeypatch.setattr(catalogue, "CutFibres", partial(catalogue.CutFibres, L))
+    monkeypatch.setattr(term_catalogue, "CutFibres", partial(term_catalogue.CutFibres, L))
     threads = tadc.get_num_threads()
     yield
     tadc.set_num_threads(threads)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -11,15 +13,38 @@ import tadc
 from bench.random_programs import random_program
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
-from tadc.compiler.run_passes import rewrite_program, run_passes
+from tadc.compiler.run_passes import run_passes
+from tadc.compiler.run_term_passes import rewrite_program
 from tadc.compiler.stages import Compilation
 from tadc.dialect.readable_text import to_text
 from tadc.dialect.writer import new_module
+from tadc.frontend.printer import print_program
 from tadc.frontend.source import Source
-from tadc.passes.catalogue import CancelDeltas, FoldLiterals, Materialize, ReverseDiff, Simplify
+from tadc.passes.term_catalogue import CancelDeltas, FoldLiterals, Materialize, ReverseDiff, Simplify
 
 PASSES = (Materialize(), ReverseDiff(keep_values=True), CancelDeltas(), Simplify(), FoldLiterals())
 PIPELINE = ",".join(item.text() for item in PASSES)
+
+#: The front end, the lattice and the stages on terms in a process that imports neither NumPy nor MLIR.
+PLAIN = """
+import sys, tadc
+sys.modules.update(dict.fromkeys(("numpy", "llvmlite", "mlir", "torch_mlir", "tadc.dialect")))
+from importlib import import_module
+from pkgutil import walk_packages
+for name in "frontend lattice passes.terms passes.derivatives passes.supports passes.rewrites".split():
+    package = import_module(f"tadc.{name}")
+    for module in walk_packages(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
+
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
+from tadc.frontend.printer import print_program
+from tadc.frontend.source import Source
+state = Compilation(Options(mode="value-and-vjp"), Source(sys.argv[1], "<text>"))
+compile_until(state, "hoist")
+print(print_program(state.form))
+"""
 
 
 @pytest.mark.parametrize("seed", [3, 8, 21])
@@ -50,3 +75,14 @@ def test_a_pass_that_refuses_a_program_says_why() -> None:
     with pytest.raises(tadc.CompileError, match="no argument `y`; has: x") as problem:
         rewrite_program(program, [ReverseDiff(["y"])])
     assert problem.value.diagnostics[0].code == "TAD0605"
+
+
+def test_terms_need_neither_numpy_nor_mlir() -> None:
+    text = "x: f64[N]; e: index[M] in N; y[b: N] = sum{k: e[k] = b} (exp(x[e[k]]) * x[b])"
+    command = [sys.executable, "-c", PLAIN, text]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    state = Compilation(Options(mode="value-and-vjp"), Source(text, "<text>"))
+    compile_until(state, "hoist")
+    assert state.form is not None
+    assert done.stdout.strip() == print_program(state.form).strip()

@@ -131,7 +131,7 @@ def test_gradient(name: str, sizes: bool) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_fewer_operations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = gradients(name, True).lower().as_text("hoist").count("\n")
-    monkeypatch.setattr("tadc.passes.catalogue.without_vanishing", lambda program: program)
+    monkeypatch.setattr("tadc.passes.term_catalogue.without_vanishing", lambda program: program)
     before = gradients(name, True).lower().as_text("hoist").count("\n")
     assert (found < before) == CASES[name][2]
 

@@ -23,13 +23,12 @@ from tests.pages import ROOT
 
 CONV = "x: f64[N]\nw: f64[K]\ny[i: N - K + 1] = sum{k} (x[i + k] * w[k])\n"
 SIZES = {"N": 12, "K": 5}
-#: Asks questions that stdin has, by the modules of a folder alone.
-ASK = """
+WORKER = (ROOT / "docs" / "site" / "playground" / "worker.js").read_text(encoding="utf-8")
+#: Asks questions that stdin has, by the modules of a folder alone, as the worker of the page sets these up.
+ASK = f"""
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from tadc.playground.stand_ins import install
-install()
-from tadc.playground.answers import ANSWERS
+{WORKER.split("python.runPython(`")[1].split("`")[0]}
 print(json.dumps([json.loads(ANSWERS(*question)) for question in json.load(sys.stdin)]))
 """
 

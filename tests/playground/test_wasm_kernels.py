@@ -18,7 +18,7 @@ import tadc
 from tadc.frontend.extents import shape_at
 from tadc.frontend.functions import FUNCTIONS
 from tadc.frontend.program import Program
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 from tadc.playground.answers import ANSWERS, hoisted
 from tadc.playground.wasm_kernels import Placed, wasm_kernel
 from tests.fuzz.generate import generate

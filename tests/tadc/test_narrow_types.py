@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import tadc
 from tadc.commands.gradient_check import gradient_errors
 from tadc.frontend.diagnostics import ArgumentError, CompileError
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 Array = NDArray[Any]
 TYPES = ("f16", "bf16")

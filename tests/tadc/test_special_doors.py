@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 from tests.native.programs import compiler
 from tests.native.test_wasm import called
 

@@ -11,7 +11,7 @@ import pytest
 import tadc
 from tadc.cli import main
 from tadc.frontend.diagnostics import ArgumentError, CompileError
-from tadc.passes.terms.numpy_types import numpy_type
+from tadc.passes.numpy_types import numpy_type
 
 TYPES = ("f16", "bf16", "f32", "f64")
 TEXT = "x: T[N]; w: T[M, N]; y[i] = tanh(sum{k} (w[i, k] * x[k]))"
