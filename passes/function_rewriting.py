@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tadc.dialect.index_maps import IndexOverflow
 from tadc.dialect.mlir import ir
@@ -15,7 +14,7 @@ from tadc.passes.terms.liveness import needed
 from tadc.passes.wrappers import called_names, symbol_name, wrap_tensors
 
 
-def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
+def rewrite_functions(module: ir.Module, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
     """Replace every program of a module by what `rewrite` makes of it and needs, if that is another.
 
     One that others of the module call stays beside what has a `suffix`, and has its type whatever becomes

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from tadc.dialect.mlir import new_context, passmanager
+from tadc.dialect.mlir import ir, new_context, passmanager
 from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.index_sets import IndexSetLimit
@@ -41,7 +41,7 @@ class PipelineError(ValueError):
         self.length = length
 
 
-def run_on_module(item: Pass, module: Any) -> None:
+def run_on_module(item: Pass, module: ir.Module) -> None:
     """Run a pass on a module; raises UnsupportedIR or a limit with what stops it."""
     if not isinstance(item, TermPass):
         item.run(module)
@@ -148,7 +148,7 @@ def _parse_value(hint: Any, text: str) -> Any:
     return hint(text)
 
 
-def build_pipeline(text: str, context: Any) -> Any:
+def build_pipeline(text: str, context: ir.Context) -> passmanager.PassManager:
     """The pass manager of a pipeline; raises PipelineError."""
     manager = passmanager.PassManager("builtin.module", context)
     for position, element in split_pipeline(text):
@@ -175,7 +175,7 @@ def build_pipeline(text: str, context: Any) -> Any:
     return manager
 
 
-def add_pass(manager: Any, item: Pass, context: Any) -> None:
+def add_pass(manager: passmanager.PassManager, item: Pass, context: ir.Context) -> None:
     """Append one of our passes to a pass manager for modules of a context."""
     for name in item.dialects:
         context.get_dialect_descriptor(name)

@@ -270,9 +270,9 @@ def test_a_class_is_named_once() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_273,
-    "frontend": 12_437,
-    "dialect": 3_527,
-    "passes": 53_790,
+    "frontend": 12_572,
+    "dialect": 3_392,
+    "passes": 53_838,
     "passes/cpu": 1_567,
     "passes/derivatives": 4_911,
     "passes/gpu": 3_542,
@@ -282,9 +282,9 @@ LIMITS = {
     "passes/rewrites": 8_379,
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
-    "passes/terms": 4_674,
-    "backend": 17_623,
-    "tadc": 44_312,
+    "passes/terms": 4_644,
+    "backend": 17_642,
+    "tadc": 44_270,
     "tadc/apps": 14_226,
 }
 
