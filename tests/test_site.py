@@ -1,5 +1,6 @@
 """The site: what is laid out for its generator, and what is found wrong with the pages that come out."""
 
+import json
 import re
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,7 @@ from docs.site.api_reference import api_pages, api_table, section
 from docs.site.check_html import problems
 from docs.site.page_heads import LENGTH, description_of, title_of
 from docs.site.pictures import size_of, with_sizes
+from docs.site.search_order import order_search
 from docs.site.staging import error_pages, linked, mathml, pages_of_navigation, with_playground
 from tadc.frontend.codes import CODES, explanation
 from tests.pages import ROOT
@@ -21,7 +23,7 @@ def test_the_navigation_has_all_pages() -> None:
     docs = ROOT / "docs"
     written = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")} | {"contributing.md"}
     generated = {"api/index.md", "errors/index.md", *(f"api/{page.file}.md" for page in api_table())}
-    assert pages_of_navigation() == written | generated
+    assert sorted(pages_of_navigation()) == sorted(written | generated)
 
 
 def test_each_code_has_a_page_with_the_text_of_explain() -> None:
@@ -172,3 +174,19 @@ def test_figures_of_pages_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_path:
     (tmp_path / "a.png").write_bytes(bytes(10_000))
     assert figures.sent_bytes(tmp_path / "a.css") < 100
     assert figures.sent_bytes(tmp_path / "a.png") == 10_000
+
+
+def test_searches_show_pages_in_the_order_of_the_navigation(tmp_path: Path) -> None:
+    locations = ["files/a.html", "passes.html#x", "errors/TAD0302.html", "tutorial.html#b", "tutorial.html"]
+    index = {"config": {}, "items": [{"location": location} for location in locations]}
+    (tmp_path / "search.json").write_text(json.dumps(index))
+    order_search(tmp_path, ["tutorial.md", "passes.md"])
+    found = json.loads((tmp_path / "search.json").read_text())
+    assert [item["location"] for item in found["items"]] == [
+        "tutorial.html#b",
+        "tutorial.html",
+        "passes.html#x",
+        "errors/TAD0302.html",
+        "files/a.html",
+    ]
+    assert json.loads((tmp_path / "search.js").read_text().removeprefix("var __index = ")) == found

@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 from docs.site.check_html import problems
-from docs.site.staging import configuration, stage
+from docs.site.search_order import order_search
+from docs.site.staging import configuration, pages_of_navigation, stage
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -30,6 +31,7 @@ def main() -> int:
     built = subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=BUILD, check=False)
     if built.returncode:
         return built.returncode
+    order_search(BUILD / "html", pages_of_navigation())
     found = problems(BUILD / "html")
     print(*found, sep="\n", end="\n" if found else "")
     print(f"{BUILD / 'html' / 'index.html'}: {time.perf_counter() - begun:.0f} s, {len(found)} problems")

@@ -48,9 +48,9 @@ def stage(folder: Path) -> None:
     files = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in written}
     files["contributing.md"] = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     files |= error_pages() | api_pages() | dict(shown_files("".join(files.values())))
-    missing = {
-        name for name in files if not name.startswith(("errors/TAD", "files/"))
-    } - pages_of_navigation()
+    missing = {name for name in files if not name.startswith(("errors/TAD", "files/"))} - {
+        *pages_of_navigation()
+    }
     if missing:
         raise SystemExit(f"docs/site/zensical.toml: no line of `nav` has {', '.join(sorted(missing))}")
     for words, shown in OWN_WORDS.items():
@@ -91,8 +91,8 @@ def with_playground(folder: Path) -> str:
     )
 
 
-def pages_of_navigation() -> set[str]:
-    """The pages that stand in the site's navigation."""
+def pages_of_navigation() -> list[str]:
+    """The pages that stand in the site's navigation, in order."""
     nav = tomllib.loads(configuration())["project"]["nav"]
 
     def pages(item: object) -> Iterator[str]:
@@ -105,7 +105,7 @@ def pages_of_navigation() -> set[str]:
                 for inner in item:
                     yield from pages(inner)
 
-    return set(pages(nav))
+    return [*pages(nav)]
 
 
 def error_pages() -> dict[str, str]:
