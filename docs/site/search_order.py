@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def order_search(site: Path, pages: list[str]) -> None:
-    """Sort the index of a site's search by the pages of its navigation; other pages come last, errors first."""
+    """Sort the index of searches by the navigation; pages that are not in it come last, errors first."""
     index = json.loads((site / "search.json").read_text(encoding="utf-8"))
     places = {page.removesuffix(".md") + ".html": place for place, page in enumerate(pages)}
 
