@@ -5,12 +5,9 @@ import re
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
-from rich.progress import Progress
 
 import tadc.cli
-from examples import deblur, deblur_in_numpy
 from tadc.frontend.packages import DISTRIBUTION, VERSION
 from tests.imports import circles, import_graph, module_name
 
@@ -130,30 +127,6 @@ def test_example(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     checked = capsys.readouterr().out
     arguments = tadc.function(path.read_text()).program.arguments
     assert all(a.name in checked for a in arguments if not a.is_index_array)
-
-
-def test_deblur_finds_the_kernel_and_sharpens() -> None:
-    scene = deblur.make_scene()
-    with Progress(disable=True) as progress:
-        kernel = deblur.find_kernel(scene, progress).picture
-        found = deblur.sharpen(scene, kernel, progress, steps=10)
-    assert np.linalg.norm(kernel - scene.kernel) < 0.02 * np.linalg.norm(scene.kernel)
-    before = deblur.psnr(deblur.widened(scene.seen_photo), scene.photo)
-    assert deblur.psnr(found.picture, scene.photo) > before + 5
-    assert f"{len(found.seconds)} values with gradients by 260 x 260 = 67,600 numbers" in deblur.work(found)
-    assert len(found.seconds) > 10
-    assert len(deblur.statements(deblur.PHOTO_LOSS).splitlines()) == 4
-
-
-def test_the_gradient_by_hand_beside_deblur_is_that_of_the_program() -> None:
-    photo, kernel, seen = (
-        np.random.default_rng(2).random(shape) for shape in ((260, 260), (13, 13), (248, 248))
-    )
-    value, slope = deblur_in_numpy.value_and_grad(kernel, seen, 0.3)(photo)
-    ours = tadc.value_and_grad(tadc.function(deblur.PHOTO_LOSS), wrt="photo")
-    same, same_slope = ours(photo=photo, kernel=kernel, seen=seen, weight=0.3)
-    assert value == pytest.approx(float(same))
-    np.testing.assert_allclose(slope, same_slope, rtol=1e-9)
 
 
 def test_contributing_names_files_that_exist() -> None:

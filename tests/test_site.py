@@ -143,9 +143,9 @@ def test_a_page_without_a_sentence_has_no_description() -> None:
 
 
 def test_pictures_say_their_sizes() -> None:
-    text = '![one](blocks.png) ![two](benchmark.svg)\n<img src="deblur.png" width="300" alt="" />'
+    text = '![one](blocks.png) ![two](benchmark.svg)\n<img src="preimages.png" width="300" alt="" />'
     (width, height), (_, tall) = (
-        size_of(ROOT / "docs" / "deblur.png"),
+        size_of(ROOT / "docs" / "preimages.png"),
         size_of(ROOT / "docs" / "benchmark.svg"),
     )
     one, two, three = re.split(r" !|\n", with_sizes(text, ROOT / "docs"))
