@@ -25,6 +25,10 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LOG_LEVELS = ("off", "info", "debug")
 
 
+#: Of what users were warned.
+_warned: dict[Any, Any] = {}
+
+
 @dataclass(frozen=True)
 class EnvironmentSetting:
     """A setting: the variable of the environment, the kind of values, and what holds if nobody chooses.
@@ -58,7 +62,7 @@ class EnvironmentSetting:
         if found is None:
             # No error: kernels are as right by the default.
             message = f"{self.variable}=`{text}` is no {what} and counts as {shown(self.default)}; {example}"
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            warnings.warn_explicit(message, RuntimeWarning, "<environment>", 1, registry=_warned)
         return self.default if found is None else found
 
 

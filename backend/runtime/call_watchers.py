@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
-from typing import Any, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from tadc.frontend.diagnostics import Diagnostic, UsageError
 from tadc.frontend.forks import new_lock
@@ -67,7 +67,11 @@ def unwatch(*watchers: CallWatcher) -> None:
     """Undo `watch`."""
     with _lock:
         for watcher in watchers:
-            WATCHERS.pop(next(n for n, each in enumerate(WATCHERS) if each is watcher))
+            place = next((n for n, each in enumerate(WATCHERS) if each is watcher), None)
+            if place is None:
+                problem = Diagnostic("TAD0510", "a block ends that has not begun", helps=["write `with`"])
+                raise UsageError([problem])
+            WATCHERS.pop(place)
         _tell_doors()
 
 
@@ -151,26 +155,25 @@ class CallBlock:
             ]
             problem = Diagnostic("TAD0510", f"a block decorates a function, not {what}", helps=helps)
             raise UsageError([problem])
+        inner = cast("Callable[..., Any]", function)
+
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return await inner(*args, **kwargs)
+
+        def yielding(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            with self:
+                found: Any = yield from inner(*args, **kwargs)
+                return found
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            with self:
+                return inner(*args, **kwargs)
+
+        made: Any = called
         if inspect.iscoroutinefunction(function):
-
-            async def awaited(*args: Any, **kwargs: Any) -> Any:
-                with self:
-                    return await function(*args, **kwargs)
-
-            made: Any = awaited
+            made = awaited
         elif inspect.isgeneratorfunction(function):
-
-            def yielding(*args: Any, **kwargs: Any) -> Any:
-                with self:
-                    return (yield from function(*args, **kwargs))
-
             made = yielding
-        else:
-
-            def called(*args: Any, **kwargs: Any) -> Any:
-                __tracebackhide__ = True
-                with self:
-                    return function(*args, **kwargs)
-
-            made = called
         return functools.wraps(function)(made)

@@ -55,6 +55,9 @@ class _NanFinder(CallBlock):
         #: The last errors of calls, of which a framework may have made its own.
         self._raised: deque[CompileError] = deque(maxlen=_KEPT)
 
+    def __repr__(self) -> str:
+        return "tadc.debug_nans()"
+
     def watchers(self) -> Sequence[CallWatcher]:
         """Itself."""
         return (self,)

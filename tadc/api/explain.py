@@ -116,7 +116,8 @@ def explained(f: Function, output: str, named: Mapping[str, Any]) -> Explanation
     allowed = {*definition.indices, *f.inputs, *f.program.sizes}
     for name in named:
         if name not in allowed:
-            help = next(iter(did_you_mean(name, allowed)), "")
+            others = ", ".join(f"`{each}`" for each in dict.fromkeys((*definition.indices, *f.program.sizes)))
+            help = next(iter(did_you_mean(name, allowed)), f"there are {others}" if others else "")
             raise usage(f"`explain`: `{name}` is no index of `{definition.name}`, input or size", help)
     told = told_sizes(f.program, named)
     if missing := [name for name in f.program.sizes if name not in told]:

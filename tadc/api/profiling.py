@@ -39,7 +39,8 @@ _Sizes = tuple[tuple[str, int], ...]
 class ProfiledCall:
     """A call: when it began and how long it took, in seconds without compiling, and in which thread.
 
-    `maps` are the seconds of each part of the kernel where no other thread ran the same kernel meanwhile.
+    `maps` are the seconds of each part of the kernel where no other thread ran the same kernel meanwhile,
+    `compiling` those of compiling within the call.
     """
 
     function: str
@@ -48,6 +49,7 @@ class ProfiledCall:
     seconds: float
     thread: int
     maps: tuple[float, ...] = ()
+    compiling: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -135,15 +137,16 @@ class _StepsHeard(threading.local):
     """The steps of compiling while a profile is made, `found` by all threads; the rest is a thread's own."""
 
     def __init__(self, found: list[tuple[str, float, float, int]]) -> None:
-        self.found, self.depth, self.seconds = found, 0, 0.0
+        self.found, self.seconds = found, 0.0
+        self.begins: list[float] = []
 
     def begin(self, name: str) -> None:
-        self.depth += 1
+        self.begins.append(time.perf_counter())
 
     def end(self, name: str, seconds: float) -> None:
-        self.depth -= 1
-        self.found.append((name, time.perf_counter() - seconds, seconds, threading.get_native_id()))
-        if not self.depth:
+        begin = self.begins.pop()
+        self.found.append((name, begin, time.perf_counter() - begin, threading.get_native_id()))
+        if not self.begins:
             self.seconds += seconds
 
 
@@ -162,6 +165,9 @@ class Profile(CallBlock, ShownAsTables):
         self._making: dict[tuple[int, _Sizes], AbstractContextManager[Any]] = {}
         self._kept: list[Any] = []
         self._lock = new_lock()
+
+    def __repr__(self) -> str:
+        return f"<tadc.Profile of {sum(len(row.calls) for row in self._copied())} calls>"
 
     def watchers(self) -> Sequence[CallWatcher]:
         """Itself."""
@@ -200,8 +206,8 @@ class Profile(CallBlock, ShownAsTables):
     def to_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write calls, their maps and the steps of compiling to a file for chrome://tracing or Perfetto.
 
-        Maps stand one after the other from the begin of their call. Raises OSError where the file cannot be
-        written.
+        Maps stand one after the other from where their call has been compiled. Raises OSError where the file
+        cannot be written.
         """
         events = [
             _event(name, "compile", begin - self._origin, seconds, thread, {})
@@ -211,8 +217,8 @@ class Profile(CallBlock, ShownAsTables):
             parts = _parts(row)
             for call in row.calls:
                 about = {**dict(call.sizes), "operations": parts[0].operations, "bytes": parts[0].bytes}
-                events.append(_event(call.function, "call", call.begin, call.seconds, call.thread, about))
-                at = call.begin
+                length, at = call.seconds + call.compiling, call.begin + call.compiling
+                events.append(_event(call.function, "call", call.begin, length, call.thread, about))
                 for part, seconds in zip(parts[1:], call.maps, strict=False):
                     of = {"operations": part.operations, "bytes": part.bytes}
                     events.append(_event(part.name, "map", at, seconds, call.thread, of))
@@ -234,9 +240,10 @@ class Profile(CallBlock, ShownAsTables):
         timed, maps = None, ()
         if self._maps and isinstance(call.instead, _TimedRun):
             timed, maps = call.instead.timed, call.instead.maps
-        seconds = max(0.0, end - begin - (self._steps.seconds - compiling))
+        compiling = min(self._steps.seconds - compiling, end - begin)
+        seconds, thread = end - begin - compiling, threading.get_native_id()
         made = ProfiledCall(
-            _name(call.called), sizes or (), begin - self._origin, seconds, threading.get_native_id(), maps
+            _name(call.called), sizes or (), begin - self._origin, seconds, thread, maps, compiling
         )
         with self._lock:
             key = id(call.called), sizes or ()

@@ -52,7 +52,7 @@ def _unbound(function: Callable[..., Any], error: TypeError, given: Iterable[str
     by_name = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
     if not unknown and by_name and "positional" in str(error) and "given" in str(error):
         near = [f"what follows is given by name: `{by_name[0]}=…`"]
-    takes = f"it takes {', '.join(names)}"
+    takes = f"it takes {', '.join(names) or 'nothing'}"
     return usage(str(error), near[0] if near else "", takes)
 
 

@@ -123,6 +123,9 @@ class _SettingsBlock(CallBlock, Choosing):
         """Those that values need to hold."""
         return _watchers(self.values)
 
+    def __repr__(self) -> str:
+        return f"tadc.config({', '.join(f'{name}={value!r}' for name, value in self.values.items())})"
+
     def begin(self) -> None:
         """Let the values hold."""
         self.choose()

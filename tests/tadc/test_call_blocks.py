@@ -69,6 +69,26 @@ def test_only_functions_are_decorated(make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", BLOCKS)
+def test_a_block_that_ends_before_it_begins(make: Any) -> None:
+    with pytest.raises(tadc.UsageError, match="has not begun"):
+        make().__exit__(None, None, None)
+
+
+def test_blocks_are_shown() -> None:
+    f, found = tadc.function("x: f64[N]; y[i] = 2*x[i]"), tadc.profile(maps=False)
+    with found:
+        f([1, 2])
+    assert repr(found) == "<tadc.Profile of 1 calls>"
+    assert repr(tadc.debug_nans()) == "tadc.debug_nans()"
+    assert repr(tadc.config(threads=1, log="info")) == "tadc.config(threads=1, log='info')"
+
+
+def test_arguments_where_there_are_none() -> None:
+    with pytest.raises(tadc.UsageError, match="it takes nothing"):
+        tadc.debug_nans(3)  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize("make", BLOCKS)
 def test_an_error_inside_leaves_nothing(make: Any) -> None:
     block, before = make(), tadc.get_num_threads()
     for error in (ValueError, KeyboardInterrupt, SystemExit):

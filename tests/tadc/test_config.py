@@ -255,6 +255,13 @@ def test_a_wrong_environment_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "'0'" in str(tadc.config)
 
 
+def test_a_level_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TADC_LOG", "loud")
+    with pytest.warns(RuntimeWarning, match="TADC_LOG=`loud` is no level and counts as none") as warned:
+        assert tadc.config.log == "off"
+    assert warned[0].filename == "<environment>"
+
+
 def test_settings_are_attributes() -> None:
     assert set(OPTIONS) < set(dir(tadc.config))
     assert all(getattr(tadc.config, name) is not None for name in OPTIONS)

@@ -82,11 +82,32 @@ def test_a_trace_and_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "optimise" in {event["name"] for event in trace["traceEvents"] if event["cat"] == "compile"}
     maps = [event for event in trace["traceEvents"] if event["cat"] == "map"]
     assert [event["name"] for event in maps] == ["y", "y"]
-    begins = {event["ts"] for event in calls}
-    assert {event["ts"] for event in maps} == begins
+    for call, inside in zip(calls, maps, strict=True):
+        assert call["ts"] <= inside["ts"] <= inside["ts"] + inside["dur"] <= call["ts"] + call["dur"]
     data = json.loads(found.to_json())
     assert [each["calls"]["operations"] for each in data["functions"]] == [6, 6]
     assert [call["sizes"] for call in data["calls"]] == [[["N", 3]]] * 2
+
+
+def test_events_of_a_trace_stand_within_each_other(tmp_path: Path) -> None:
+    """As the Trace Event Format asks of complete events of a thread; also where a call compiles."""
+    f = tadc.function("x: f64[N]; let z[i] = exp(x[i]) - 0.3125; y[i] = z[i]*sum{k} (z[k])")
+    with tadc.profile(maps=False) as found:
+        f(np.ones(4))
+    with found:
+        tadc.grad(tadc.function("x: f64[N]; s = sum{i} (x[i]**2*0.3125)"))(np.ones(2))
+    found.to_chrome_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {event["cat"] for event in events} == {"call", "compile"}
+    open_until: list[float] = []
+    for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
+        assert isinstance(event["name"], str)
+        assert {"pid", "tid", "args"} <= event.keys()
+        end = event["ts"] + event["dur"]
+        while open_until and open_until[-1] <= event["ts"] + 0.5:  # so exact are the clocks of two events
+            open_until.pop()
+        assert not open_until or end <= open_until[-1] + 0.5
+        open_until.append(end)
 
 
 def test_compiling_does_not_count() -> None:
