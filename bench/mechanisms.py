@@ -60,7 +60,7 @@ class Finding:
         return f"| {' | '.join((*words, best, worst))} |"
 
 
-HEAD = """| mechanism | what it does | programs | time without it | most | least |
+HEAD = """| mechanism | effect | programs | slowdown without it | largest | smallest |
 |---|---|--:|--:|---|---|"""
 
 

@@ -114,34 +114,44 @@ def _met_alone(found: Any) -> Any:
 NOTHING: tuple[Any, ...] = ()
 
 SWITCHES = [
-    Switch("fusion", "maps over the same elements are one", {"catalogue:fused": _unchanged}),
-    Switch("kept tensors", "tensors of no argument are computed once", {"catalogue:keep": _unchanged}),
-    Switch("fills", "what is 0 but on thin sets is filled first", {"catalogue:filled": _unchanged}),
+    Switch("fusion", "maps over the same elements become one loop nest", {"catalogue:fused": _unchanged}),
+    Switch(
+        "kept tensors", "tensors that depend on no argument are computed once", {"catalogue:keep": _unchanged}
+    ),
+    Switch(
+        "fills",
+        "tensors that are 0 except on thin sets are filled with zeros first",
+        {"catalogue:filled": _unchanged},
+    ),
     Switch(
         "chains", "maps run row by row, one after the other", {"catalogue:with_rows_together": _unchanged}
     ),
-    Switch("short rows", "their elements are fused", {"term_catalogue:split_rows": _unchanged}),
+    Switch(
+        "short rows",
+        "elements of short rows become tensors, which are fused",
+        {"term_catalogue:split_rows": _unchanged},
+    ),
     Switch(
         "powers of indices",
-        "`x**k` for an index k is a product",
+        "`x**k` for an index k becomes a product",
         {"term_catalogue:powers_as_products": _unchanged},
     ),
     Switch(
         "states of steps",
-        "what derivatives need of a long step is kept",
+        "values of long steps that derivatives need are kept",
         {"term_catalogue:with_step_states": lambda found: lambda program, *given: program},
     ),
     Switch(
         "copies for steps",
-        "what no step changes is copied once as vectors read it",
+        "loop-invariant operands of steps are copied once, contiguous for vectors",
         {"catalogue:with_copies_for_steps": _unchanged},
     ),
     Switch(
-        "row products", "what a row divides by is shared", {"term_catalogue:with_row_products": _unchanged}
+        "row products", "elements of a row share a quotient", {"term_catalogue:with_row_products": _unchanged}
     ),
     Switch(
         "reciprocals",
-        "several divisions by a value are one",
+        "divisions by one value share a reciprocal",
         {
             f"term_catalogue:{name}": _unchanged
             for name in ("with_collected_powers", "with_written_powers", "with_reciprocals")
@@ -149,12 +159,12 @@ SWITCHES = [
     ),
     Switch(
         "short sums in sums",
-        "their terms are written out",
+        "short sums inside sums are unrolled",
         {"rewrites.rows:write_out_short_sums": _unchanged},
     ),
     Switch(
         "parts without choices",
-        "a loop is taken apart where it meets an equality",
+        "a loop is split where an equality holds",
         {"schedule.reduction_parts:_equalities": _always(NOTHING)},
     ),
     Switch(
@@ -164,12 +174,12 @@ SWITCHES = [
     ),
     Switch(
         "counted sums",
-        "indices of sums count from the first value",
+        "indices of sums count from 0 if bounds move with an element",
         {"maps.fuse:with_counted_sums": _unchanged},
     ),
     Switch(
         "joined indices",
-        "indices that are one in memory are one loop",
+        "indices contiguous in memory become one loop",
         {"schedule.choose:joins_of": _always(NOTHING)},
         "join",
     ),
@@ -178,15 +188,15 @@ SWITCHES = [
         "recurrences along diagonals are computed in vectors",
         {"term_catalogue:skew_recurrences": _unchanged},
     ),
-    Switch("joined sums", "sums of sums are one sum", {"term_catalogue:join_nested_sums": _unchanged}),
+    Switch("joined sums", "nested sums become one sum", {"term_catalogue:join_nested_sums": _unchanged}),
     Switch(
         "log products",
-        "exponentials of sums in sums are products of fewer exponentials",
+        "exponentials of sums become products of fewer exponentials",
         {"term_catalogue:with_log_products": _unchanged},
     ),
     Switch(
         "shares of exponentials",
-        "exponentials over their sum are computed once",
+        "exponentials divided by their sum are computed once",
         {"term_catalogue:with_exponential_shares": _unchanged},
     ),
     Switch(
@@ -194,58 +204,66 @@ SWITCHES = [
         "sums under conditions are computed for all elements",
         {"maps.fuse:with_lifted_folds": _unchanged},
     ),
-    Switch("merged sums", "sums that share what is expensive are one loop", {"maps.fuse:merged": _unchanged}),
+    Switch(
+        "merged sums", "sums that share expensive values become one loop", {"maps.fuse:merged": _unchanged}
+    ),
     Switch(
         "zeros",
-        "what is 0 in a derivative by exact arithmetic is not computed",
+        "identically zero terms of derivatives are dropped",
         {"term_catalogue:without_vanishing": _unchanged},
     ),
     Switch(
         "recomputed pairs",
-        "large tensors are computed where they are read",
+        "large tensors are recomputed where they are read",
         {"term_catalogue:without_large_tensors": _unchanged},
     ),
     Switch(
         "separate contractions",
-        "a tensor adds up no two contractions",
+        "each of several added contractions becomes a tensor",
         {"term_catalogue:separate_contractions": _unchanged},
     ),
-    Switch("one sign", "x - y and y - x are one value", {"rewrites.factor:with_one_sign": _as_is}),
+    Switch("one sign", "x - y and y - x become one value", {"rewrites.factor:with_one_sign": _as_is}),
     Switch(
         "common factors",
-        "what summands have in common is a factor of their sum",
+        "common factors of summands leave their sum",
         {"rewrites.factor:CommonFactors": lambda _: _NothingInCommon},
     ),
     Switch(
         "grouped factors",
-        "what products have in common is computed once",
+        "common factors of products are computed once",
         {"rewrites.materialise:group_factors": _unchanged},
     ),
     Switch(
         "cheap values",
-        "what is computed for many elements is a tensor",
+        "cheap values shared by many elements become tensors",
         {"rewrites.materialise:store_values": _nothing_cheap},
     ),
     Switch(
         "gathered rows",
-        "what all rows read apart in memory is copied once",
+        "scattered operands of all rows are copied once",
         {"maps.run_together:gathered": lambda _: lambda item, *_: ([], item)},
     ),
-    Switch("tapes", "steps of a recurrence run again for gradients", {"catalogue:with_tapes": _unchanged}),
+    Switch(
+        "tapes", "steps of a recurrence are recomputed for gradients", {"catalogue:with_tapes": _unchanged}
+    ),
     Switch(
         "sums over steps",
-        "they are added up as the steps are made",
+        "sums over steps are accumulated while the steps are computed",
         {"term_catalogue:with_sums_over_steps": _unchanged},
     ),
     Switch(
         "equal tensors",
-        "two tensors that are equal are one",
+        "equal tensors become one",
         {"term_catalogue:merge_equal_tensors": _unchanged},
     ),
-    Switch("rows last", "columns that loops run along are rows", {"catalogue:with_rows_last": _unchanged}),
+    Switch(
+        "rows last",
+        "short rows are stored last, so that vectors run over rows",
+        {"catalogue:with_rows_last": _unchanged},
+    ),
     Switch(
         "copied tensors",
-        "a tensor that is a copy of another is that",
+        "copies of tensors are dropped",
         {
             "rewrites.materialise:without_copies": _unchanged,
             "rewrites.materialise:without_copied_results": _unchanged,
@@ -253,22 +271,22 @@ SWITCHES = [
     ),
     Switch(
         "zeros between",
-        "no tensor is stored where it is 0 for all arguments",
+        "tensors are not stored where they are identically 0",
         {"term_catalogue:without_zeros_between": _unchanged},
     ),
     Switch(
         "element values",
-        "what sums compute of elements of index arrays is a tensor",
+        "values of index-array elements that sums share become tensors",
         {"term_catalogue:over_elements": _unchanged},
     ),
     Switch(
         "other factors",
-        "products over a fibre but one are products before and after it",
+        "products of all other elements of a fibre use the products before and after each",
         {"term_catalogue:with_other_factors": _unchanged},
     ),
     Switch(
         "entries in order",
-        "what sums over fibres read is in their order",
+        "operands of sums over fibres are stored in their order",
         {"rewrites.packed_lookups:with_entries_in_order": _unchanged},
     ),
     Switch(
@@ -278,7 +296,7 @@ SWITCHES = [
     ),
     Switch(
         "scattered sums",
-        "sums over fibres are added up in blocks",
+        "sums over fibres with scattered reads are computed in blocks",
         {"term_catalogue:with_scattered_sums": _unchanged},
         "scatter",
     ),
@@ -293,23 +311,27 @@ SWITCHES = [
         "maps over entries run in the loop over those of a row",
         {"catalogue:with_maps_at_sums": _unchanged},
     ),
-    Switch("long fibres", "they have parts of a fixed length", {"term_catalogue:cut_fibres": _unchanged}),
-    Switch("windows", "of a recurrence the last steps are kept", {"catalogue:with_windows": _unchanged}),
+    Switch(
+        "long fibres",
+        "long fibres are cut into parts of a fixed length",
+        {"term_catalogue:cut_fibres": _unchanged},
+    ),
+    Switch("windows", "only the last steps of a recurrence are kept", {"catalogue:with_windows": _unchanged}),
     Switch(
         "threads in steps",
         "threads divide the steps of recurrences",
         {"schedule.plans:_divided": _always(None)},
     ),
-    Switch("cut sums", "long sums have parts for threads", {"catalogue:cut_reductions": _unchanged}),
+    Switch("cut sums", "long sums are cut into parts for threads", {"catalogue:cut_reductions": _unchanged}),
     Switch(
         "full parts",
-        "loops without conditions, apart from edges",
+        "edges are separate loops, and the others have no conditions",
         {"schedule.plans:parts_of": _parts(lambda part: part.factor > 1)},
         " where ",
     ),
     Switch(
         "residues",
-        "a body for each remainder of an index",
+        "each remainder of an index gets its own loop body",
         {"schedule.plans:parts_of": _parts(lambda part: part.factor == 1)},
         "residues",
     ),
@@ -322,7 +344,7 @@ SWITCHES = [
     Switch("panels", "scattered reads are copied first", {"schedule.search:packing": _always(None)}, "stage"),
     Switch(
         "panels of rows",
-        "what rows of a tile read is copied too",
+        "operands of the rows of a tile are copied too",
         {"schedule.packing:_ReductionPacking.row_reads": _always([])},
         "stage",
     ),
@@ -334,13 +356,13 @@ SWITCHES = [
     ),
     Switch(
         "blocks without panels",
-        "all tiles read a part of a long sum from the first cache",
+        "tiles share a part of a long sum in the L1 cache",
         {"schedule.search:blocks_alone": _always(None)},
         "cut",
     ),
     Switch(
         "transposed panels",
-        "they are filled by transposes in registers",
+        "panels are filled by transposes in registers",
         {"schedule.steps_of_plan:along": _always(False), "schedule.packing:along": _always(False)},
         "by transpose",
     ),
@@ -355,36 +377,40 @@ SWITCHES = [
     ),
     Switch(
         "interleaved stores",
-        "vectors that are apart in memory are interleaved",
+        "strided stores are interleaved in registers",
         {"cpu.loop_functions:steps_of_plan": _without(Interleave)},
         "interleave",
     ),
     Switch(
         "streaming",
-        "results are stored past the caches",
+        "stores of results bypass the caches",
         {"cpu.loop_functions:steps_of_plan": _without(Stream)},
         "stream",
     ),
     Switch(
         "prefetch",
-        "lines of the next tile are asked for",
+        "cache lines of the next tile are prefetched",
         {"cpu.loop_functions:steps_of_plan": _without(Prefetch)},
         "prefetch",
     ),
     Switch(
         "cache sets",
-        "tiles whose rows would share one are smaller",
+        "tiles whose rows share a cache set are smaller",
         {"schedule.cost:cost_of_lines": _always(0)},
     ),
-    Switch("loop order", "loops in the order of least lines", {"schedule.loop_order:_orders": _first}),
+    Switch(
+        "loop order",
+        "loops are ordered to load the fewest cache lines",
+        {"schedule.loop_order:_orders": _first},
+    ),
     Switch(
         "lane folds",
-        "a reduction takes vectors of its own index",
+        "reductions are vectorised along their own index",
         {"schedule.search:_Candidates.all": _candidates(lambda candidate: candidate.fold is None)},
     ),
     Switch(
         "leaps",
-        "steps a vector apart share vectors",
+        "steps one vector apart share vectors",
         {"schedule.search:leaping_candidates": _always(NOTHING)},
         "unroll",
     ),
@@ -395,11 +421,13 @@ SWITCHES = [
         "unroll",
     ),
     Switch(
-        "shifts", "lanes begin a sum each at its place", {"schedule.reduction_parts:moved_by": _always(None)}
+        "shifts",
+        "each lane starts a sum at its own position",
+        {"schedule.reduction_parts:moved_by": _always(None)},
     ),
     Switch(
         "middle parts",
-        "the part of a sum that all lanes have has no masks",
+        "the part of a sum common to all lanes has no masks",
         {"schedule.reduction_parts:_of_loops": _met_alone},
     ),
 ]

@@ -53,7 +53,7 @@ class Rows:
     rows: list[Row]
 
     def settings(self) -> list[Setting]:
-        """Threads, and whether AVX2 alone was used."""
+        """Threads, and whether only AVX2 was used."""
         return list(dict.fromkeys((row.threads, row.avx2) for row in self.rows))
 
     def timed(self, setting: Setting, wanted: Callable[[Row], bool] = lambda row: True) -> list[Row]:
@@ -81,7 +81,7 @@ def means(rows: Rows) -> Iterator[list[str]]:
     yield ["all", *(_mean(r.ratio() for r in rows.timed(s)) for s in settings)]
     for peer in sorted({name.split(",")[0] for row in rows.rows for name in row.ms if name != TADC}):
         yield [
-            f"against {peer} alone",
+            f"only {peer}",
             *(_mean(r for row in rows.timed(s) for r in _of(row, peer)) for s in settings),
         ]
     yield ["below 0.9", *(_below(rows.timed(s)) for s in settings)]
@@ -111,7 +111,7 @@ def worst(rows: Rows) -> Iterator[list[str]]:
             yield [told((row.threads, row.avx2)), row.name, row.title, "", "", "", row.failed[:60]]
 
 
-_WORST = ("setting", "program", "what", "tadc ms", "best peer", "its ms", "ratio")
+_WORST = ("setting", "program", "parameters", "tadc ms", "best peer", "its ms", "ratio")
 
 
 def shown(rows: Rows) -> list[Table]:
@@ -128,7 +128,12 @@ def pages(rows: Rows) -> Iterator[tuple[str, str, str]]:
     """Pages, marks, and the text between them."""
     heads = ["class", *map(told, rows.settings())]
     foot = f"{headline(rows.machine)}; seed {rows.seed:x}."
-    parts = _markdown(heads, means(rows)), "The worst ten of each:", _markdown(_WORST, worst(rows)), foot
+    parts = (
+        _markdown(heads, means(rows)),
+        "The ten lowest ratios of each setting:",
+        _markdown(_WORST, worst(rows)),
+        foot,
+    )
     yield "docs/measurements.md", "drawn", "\n\n".join(parts)
     yield "docs/performance.md", "drawn", _line(rows, "measurements.md")
     yield "README.md", "drawn", _line(rows, "docs/measurements.md")

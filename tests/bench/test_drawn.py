@@ -95,7 +95,7 @@ def _made() -> Iterator[Row]:
 def test_the_pages_tell_means_and_the_worst(rows: Rows) -> None:
     (_, _, page), _, (_, _, line) = pages(rows)
     assert "| grids | 0.61 | 0.61 |" in page
-    assert "| against JAX alone | 0.71 | 0.71 |" in page
+    assert "| only JAX | 0.71 | 0.71 |" in page
     assert "| below 0.9 | 1 of 2 | 1 of 2 |" in page
     assert "no memory" in page
     assert "0.61 on 1 thread; 0.61 on 2 threads" in line
