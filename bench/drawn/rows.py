@@ -128,12 +128,8 @@ def pages(rows: Rows) -> Iterator[tuple[str, str, str]]:
     """Pages, marks, and the text between them."""
     heads = ["class", *map(told, rows.settings())]
     foot = f"{headline(rows.machine)}; seed {rows.seed:x}."
-    parts = (
-        _markdown(heads, means(rows)),
-        "The ten lowest ratios of each setting:",
-        _markdown(_WORST, worst(rows)),
-        foot,
-    )
+    lowest = "The ten lowest ratios of each setting:"
+    parts = _markdown(heads, means(rows)), lowest, _markdown(_WORST, worst(rows)), foot
     yield "docs/measurements.md", "drawn", "\n\n".join(parts)
     yield "docs/performance.md", "drawn", _line(rows, "measurements.md")
     yield "README.md", "drawn", _line(rows, "docs/measurements.md")
