@@ -10,7 +10,7 @@ A reduction with lookups at its own indices is decomposed step by step, and its 
 each step. Only conditions that must be tested remain:
 
 - `src[e] = b` with b known: the loop over the fibre above;
-- `row[e] = i and col[e] = j` with both known: `joint_fibres.py` says how;
+- `row[e] = i and col[e] = j` with both known: see `joint_fibres.py`;
 - `lo <= src[e] <= hi`: a loop over the values, and that over the fibre of each;
 - `ptr[n] <= e < ptr[n + 1]` with e known and n unknown: n is `ptr.owner[e]`;
 - `2*src[e] + k = b`: a loop over k;
