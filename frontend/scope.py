@@ -129,8 +129,6 @@ class NameSite:
     kind: str  # "tensor" or "size"
     span: Span
     verb: str  # "declared" or "defined"
-    #: Whether a statement of its own says it; a size may be said by the shape of an argument.
-    is_stated: bool = True
     #: The definition of a scalar, `N = 5`, which may be meant for a size.
     scalar: syntax.Define | None = None
 
@@ -181,7 +179,7 @@ class ProgramNames:
             nodes = walk(statement) if isinstance(statement, syntax.Declare) else ()
             for _, role, node in nodes:
                 if isinstance(node, syntax.Name) and node.id not in self.sites and role != "at":
-                    self.sites[node.id] = NameSite("size", node.span, "declared", is_stated=False)
+                    self.sites[node.id] = NameSite("size", node.span, "declared")
         if OUT in self.sites and OUT not in self.defined:
             reporter.add(_given_results(self.sites[OUT]))
 

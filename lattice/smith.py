@@ -40,11 +40,6 @@ class SmithForm:
         """A basis of {x integer : A x = 0}, one vector a row."""
         return [[row[j] for row in self.right] for j in range(self.rank, len(self.right))]
 
-    @property
-    def cokernel(self) -> Matrix:
-        """A basis of {c integer : c A = 0}, one vector a row."""
-        return [list(row) for row in self.left[self.rank :]]
-
     @cached_property
     def pseudo_inverse(self) -> list[list[Fraction]]:
         """A rational I with A I A = A: V S+ U, where S+ inverts the invariant factors."""

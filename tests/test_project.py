@@ -242,8 +242,8 @@ def test_a_class_is_named_once() -> None:
 
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
-    "lattice": 4_273,
-    "frontend": 12_572,
+    "lattice": 4_268,
+    "frontend": 12_570,
     "dialect": 3_392,
     "passes": 53_838,
     "passes/cpu": 1_567,
