@@ -163,8 +163,7 @@ class CallBlock:
 
         def yielding(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
             with self:
-                found: Any = yield from inner(*args, **kwargs)
-                return found
+                return cast("Any", (yield from inner(*args, **kwargs)))
 
         def called(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True

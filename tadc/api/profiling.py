@@ -167,7 +167,8 @@ class Profile(CallBlock, ShownAsTables):
         self._lock = new_lock()
 
     def __repr__(self) -> str:
-        return f"<tadc.Profile of {sum(len(row.calls) for row in self._copied())} calls>"
+        count = sum(len(row.calls) for row in self._copied())
+        return f"<tadc.Profile of {count} call{'s' * (count != 1)}>"
 
     def watchers(self) -> Sequence[CallWatcher]:
         """Itself."""

@@ -140,7 +140,7 @@ def _random_inputs(
             Diagnostic(
                 "TAD0406",
                 "the program has no finite value at the inputs that were tried",
-                helps=["check at inputs of your own: `--check-gradient --run x=x.npy`"],
+                helps=["check at inputs of your own: `tadc gradcheck f.tad x=x.npy`"],
                 source=program.source,
             )
         ]

@@ -78,7 +78,7 @@ def test_blocks_are_shown() -> None:
     f, found = tadc.function("x: f64[N]; y[i] = 2*x[i]"), tadc.profile(maps=False)
     with found:
         f([1, 2])
-    assert repr(found) == "<tadc.Profile of 1 calls>"
+    assert repr(found) == "<tadc.Profile of 1 call>"
     assert repr(tadc.debug_nans()) == "tadc.debug_nans()"
     assert repr(tadc.config(threads=1, log="info")) == "tadc.config(threads=1, log='info')"
 
