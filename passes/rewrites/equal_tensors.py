@@ -1,4 +1,4 @@
-"""Equal tensors are one.
+"""Equal tensors become one.
 
     dx[i] = g[i]                    dx[i] = g[i]
     dy[j] = g[j]         becomes    dy[j] = dx[j]

@@ -10,8 +10,8 @@ would not be a box. A factor that is 0 unless conditions hold bounds the sum:
 
 gets `p >= 1 - i` in its domain, and no step tests it. Conditions of the whole summand do the same.
 
-Nested maxima are joined if no derivative follows, because ties share a derivative row by row. Nested products
-are not joined: the joint product may overflow where they do not.
+Nested maxima are joined if no derivative follows, because ties in nested maxima share the derivative first
+within rows. Nested products are not joined: the joint product may overflow where they do not.
 """
 
 from __future__ import annotations

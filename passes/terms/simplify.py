@@ -1,4 +1,4 @@
-"""Simplifications: guards that always or never hold, redundant rows, `1 * x`."""
+"""Guards that always or never hold, redundant rows of domains, and factors of 1 are removed."""
 
 from __future__ import annotations
 
