@@ -72,7 +72,7 @@ def test_the_command_s_file_repeats_the_bug(
         # Names that no other module takes over while they are broken.
         for name in (
             "compiler.run_passes._run",
-            "compiler.run_passes.rewrite_program",
+            "compiler.run_term_passes.rewrite_program",
             "commands.inverse.inverse",
         ):
             patch.setattr(f"tadc.{name}", broken)
@@ -101,12 +101,12 @@ def script_of(error: BaseException) -> Path:
     [
         ("frontend.per_value.read_statements", lambda: tadc.function(PROGRAM, sizes={}), "sizes=None)"),
         (
-            "compiler.run_passes.rewrite_program",
+            "compiler.run_term_passes.rewrite_program",
             lambda: tadc.vjp(tadc.function(PROGRAM), wrt="x"),
             "f.program",
         ),
         (
-            "compiler.run_passes.rewrite_program",
+            "compiler.run_term_passes.rewrite_program",
             lambda: tadc.jacobian(tadc.function(PROGRAM), wrt="x"),
             "f.program",
         ),
