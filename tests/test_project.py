@@ -257,7 +257,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_644,
     "backend": 17_648,
-    "tadc": 44_285,
+    "tadc": 44_300,
     "tadc/apps": 14_226,
 }
 

@@ -532,10 +532,8 @@ class Function:
                 found = self._compiled_anew(options, tuned)
             if self.origin is None:
                 self.remember()
-        if is_logged(logging.INFO):
-            how = "from disk" if is_kept else f"compiled in {time.perf_counter() - begin:.2f} s"
-            by = ", by a tuned schedule" if tuned is not options else ""
-            log(logging.INFO, "kernel of %s for %s: %s%s", typed_text(self), tuned.target, how, by)
+        by = ", by a tuned schedule" if tuned is not options else ""
+        log_kernel(self, tuned.target, None if is_kept else begin, by)
         adapt_to_calls(found.kernel, self, options)
         found.of = self, tuned
         return found
@@ -573,6 +571,13 @@ class Function:
         options = replace(made.options, target=lowering_target(target), fast_math=fast_math)
         options = replace(options, schedule=with_tuned(made.recipe, options.of_derived).schedule)
         return Lowered(made.program, options.for_calls, made.origin and made.origin.derived_from())
+
+
+def log_kernel(f: Function, target: object, begin: float | None, more: str = "") -> None:
+    """Tell of a kernel for a target that has been compiled since `begin`, or is from disk."""
+    if is_logged(logging.INFO):
+        how = "from disk" if begin is None else f"compiled in {time.perf_counter() - begin:.2f} s"
+        log(logging.INFO, "kernel of %s for %s: %s%s", typed_text(f), target, how, more)
 
 
 def checked_storage(materialize: str | None, memory_limit: int | str | None) -> tuple[str | None, int | None]:

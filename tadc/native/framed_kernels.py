@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import json
+import logging
+import time
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -12,8 +14,9 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from tadc.api.execute import unit_of
-from tadc.api.function import Function, function_of
+from tadc.api.function import Function, function_of, log_kernel
 from tadc.api.recipes import Recipe
+from tadc.backend.compile_steps import is_logged
 from tadc.backend.cpu import scratch_memory
 from tadc.backend.cpu.jit import load
 from tadc.backend.cpu.linking import Library
@@ -21,6 +24,7 @@ from tadc.backend.disk_cache import configured
 from tadc.backend.object_code import object_code
 from tadc.backend.runtime import inspector
 from tadc.backend.runtime.interface import Interface
+from tadc.caller.progress import shown_progress
 from tadc.compiler.compile_options import Options
 from tadc.frontend.forks import new_lock
 from tadc.frontend.program import Program
@@ -92,9 +96,11 @@ def _framed(
     options = options.storing(asked.options.materialize, asked.options.memory_limit)
     cache = configured()
     key = Recipe(Source(asked.text)).key(framework, repr(options), options.backend.tools())
-    image = cache.get(key) if cache else None
+    image, begin = cache.get(key) if cache else None, None
     if image is None:
-        image = _image(asked.program, options, frame)
+        begin = time.perf_counter()
+        with shown_progress():
+            image = _image(asked.program, options, frame)
         if cache:
             cache.put(key, image)
     head, _, code = image.partition(b"\n")
@@ -106,21 +112,25 @@ def _framed(
     symbols = dict.fromkeys([symbol, entry])
     if not has_indices(interface):
         library = load(code, [*symbols], called)
-        return _known(Framed(interface, library, library[symbol], library[entry], asked))
+        plain = Framed(interface, library, library[symbol], library[entry], asked)
+        return _known(plain, framework, begin)
     cutting = None if cuts else _Cutting(asked, f"entry of {framework}")
     finder = cutting and _Finder(cutting)
     called |= inspector.symbols()
     if finder is not None:
         called[FIND] = ctypes.cast(finder, ctypes.c_void_p).value or 0
     library = load(code, [*symbols, forget_symbol(interface)], called)
-    made = _known(Framed(interface, library, library[symbol], library[entry], asked, cutting, finder))
+    made = Framed(interface, library, library[symbol], library[entry], asked, cutting, finder)
+    _known(made, framework, begin)
     # The code stays until this has run. At the end of the process all is freed anyway.
     weakref.finalize(made, _forget, library, interface).atexit = False
     return made
 
 
-def _known(made: Framed) -> Framed:
+def _known(made: Framed, framework: str, begin: float | None) -> Framed:
     FRAMED[made.entry] = made
+    if is_logged(logging.INFO):
+        log_kernel(made.function, framework, begin)
     return made
 
 

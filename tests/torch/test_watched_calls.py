@@ -102,6 +102,14 @@ def test_numbers_that_are_none() -> None:
     assert error.value.__cause__ is inside.value
 
 
+def test_kernels_are_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    f = tadc.function("x: f32[N]; y[i] = 3*x[i] + 0.1875")
+    with tadc.config(log="info"):
+        f.torch(torch.ones(3))
+    (line,) = (each for each in capsys.readouterr().err.splitlines() if "kernel of" in each)
+    assert f"kernel of (x: f32[N]) -> (y: f32[N]) for PyTorch {torch.__version__}: compiled in" in line
+
+
 def test_nobody_is_asked_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     f = tadc.function("x: f32[N]; y[i] = 3*x[i]")
     asked: list[Any] = []
