@@ -118,8 +118,33 @@ def tried(page: Any, screen: str) -> Iterator[str]:
         yield f"the playground does not answer: {str(error).splitlines()[0]}"
         return
     times = page.evaluate("tadcPlayground")
-    edit = sorted(times["edits"][1:])[len(times["edits"]) // 2 - 1]
-    print(f"{screen}: the playground is ready after {times['ready'] / 1000:.1f} s, an edit is {edit:.0f} ms")
+    check, edit = (sorted(times[name][1:])[len(times[name]) // 2 - 1] for name in ("checks", "edits"))
+    results, ready = times["results"] / 1000, times["ready"] / 1000
+    print(
+        f"{screen}: the playground has results after {results:.1f} s and is ready after {ready:.1f} s; "
+        f"after an edit it says in {check:.0f} ms what is wrong, and has the gradient in {edit:.0f} ms"
+    )
+    if screen == "desk":
+        yield from examples_run(page)
+
+
+def examples_run(page: Any) -> Iterator[str]:
+    """What is wrong with examples: the kernel of the compiler or that of the browser does not run, or they do
+    not agree."""
+    for title in page.locator("#pg-examples option").all_text_contents():
+        if title == "an error":
+            continue
+        page.locator("#pg-examples").select_option(title)
+        try:
+            page.wait_for_function("tadcPlayground.apart !== null")
+        except Exception as error:
+            yield f"the playground does not run {title}: {str(error).splitlines()[0]}"
+            continue
+        apart = page.evaluate("tadcPlayground.apart")
+        calls = page.evaluate("tadcPlayground.calls")
+        print(f"{title}: {calls['stored']:.4f} ms a call, {calls['browser']:.4f} ms made in the browser")
+        if not apart < 1e-5:
+            yield f"the playground's kernels of {title} differ by {apart:.0e}"
 
 
 def is_remote(url: str) -> bool:

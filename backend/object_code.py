@@ -60,6 +60,10 @@ def one_object(texts: Sequence[str], public: Container[str], level: int, process
         for function in module.functions:
             if not function.is_declaration and function.name not in public:
                 function.linkage = "internal"
+        # What only branches call that are gone, as those for threads; addresses in it would need a table.
+        dead = binding().create_new_module_pass_manager()
+        dead.add_global_dead_code_eliminate_pass()
+        run_passes(dead, _builder(machine, 1), [module])
         return machine.emit_object(module)
 
     with step("object"):

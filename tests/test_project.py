@@ -256,8 +256,8 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_644,
-    "backend": 17_648,
-    "tadc": 44_300,
+    "backend": 17_652,
+    "tadc": 44_302,
     "tadc/apps": 14_226,
 }
 

@@ -15,8 +15,10 @@ import subprocess
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from docs.site.npm_packages import PATIENCE, PYODIDE, TEMML
+from docs.site.playground_examples import EXAMPLES, write_kernel
 
 ROOT = Path(__file__).parent.parent.parent
 HERE = Path(__file__).parent / "playground"
@@ -40,15 +42,36 @@ def write_files(folder: Path) -> None:
         (folder / f"{name}.js").write_text(script(name, path.read_bytes()), encoding="utf-8")
     (folder / "tadc.zip.js").write_text(script("tadc.zip", compiler_archive(runtime)), encoding="utf-8")
     texts = {
-        path.name: path.read_text(encoding="utf-8") for path in (runtime / "pyodide.js", *HERE.glob("*.js"))
+        path.name: path.read_text(encoding="utf-8") for path in (runtime / "pyodide.js", HERE / "worker.js")
     }
     texts["pyodide.asm.js"] = classic_script((runtime / "pyodide.asm.mjs").read_text(encoding="utf-8"))
     lock = json.loads((runtime / "pyodide-lock.json").read_text(encoding="utf-8"))
     lines = [text_script("pyodide-lock.json", json.dumps({**lock, "packages": {}}))]
-    lines += [text_script(name, text) for name, text in texts.items() if not name.startswith("page")]
+    lines += [text_script(name, text) for name, text in texts.items()]
     (folder / "scripts.js").write_text("".join(lines), encoding="utf-8")
     for path in (*HERE.glob("page.*"), TEMML.folder() / "dist" / "temml.min.js"):
         shutil.copy(path, folder)
+    write_examples(folder)
+
+
+def write_examples(folder: Path) -> None:
+    """Write what the page has before Python starts: the list of examples, what runs kernels, and for each
+    example a script with the compiler's kernel."""
+    (folder / "examples").mkdir(exist_ok=True)
+    with TemporaryDirectory() as made:
+        module = Path(made, "f.wasm")
+        for example in EXAMPLES:
+            about = write_kernel(example.text, module) if example.file else None
+            if about:
+                lines = [text_script(f"{example.file}.json", json.dumps(about))]
+                lines.append(script(f"{example.file}.wasm", module.read_bytes()))
+                (folder / "examples" / f"{example.file}.js").write_text("".join(lines), encoding="utf-8")
+    texts = {
+        "examples.json": json.dumps([example.as_json() for example in EXAMPLES]),
+        "kernels.js": (HERE / "kernels.js").read_text(encoding="utf-8"),
+    }
+    lines = [text_script(name, text) for name, text in texts.items()]
+    (folder / "examples.js").write_text("".join(lines), encoding="utf-8")
 
 
 def sources() -> Iterator[tuple[str, str]]:

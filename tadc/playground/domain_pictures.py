@@ -35,6 +35,8 @@ def domain_pictures(found: Certificates) -> tuple[list[str], list[str]]:
             missing.append(f"{read.text} (line {read.line}): {reason}")
         else:
             made.append(_svg(drawn))
+    if not made and not missing:
+        missing.append("the program reads no arrays")
     return made, missing
 
 

@@ -92,8 +92,14 @@ def test_value_and_gradients(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, wanted(), rtol=1e-12, atol=1e-15)
 
 
+#: Steps that several threads would share, in a place that branches lead to which are gone where there is one.
+SHARED = """c: f64[N]; x: f64[M]\nlet scan{t} u[t: M + 1, i: N] = if {t = 0} then (c[i]) else (u[t - 1, i]
+    + if {i >= 1} then (c[i] * (u[t - 1, i - 1] - u[t - 1, i])) else (0))
+s = sum{t: M, i} (x[t] * u[t + 1, i]**2)"""
+
+
 @pytest.mark.parametrize("type", ["f32", "f64"])
-@pytest.mark.parametrize("source", [STEPS, "a: f64[N, M]\ns[i] = sum{j} (a[i, j] * a[N - 1 - i, j])"])
+@pytest.mark.parametrize("source", [STEPS, SHARED, "a: f64[N, M]\ns[i] = sum{j} (a[i, j] * a[N - 1 - i, j])"])
 def test_values_of_python(source: str, type: str, tmp_path: Path) -> None:
     """Recurrences, which several threads would share elsewhere, and sums; both types; scratch."""
     f = tadc.value_and_vjp(tadc.function(source.replace("f64", type)))

@@ -1,4 +1,4 @@
-// Runs kernels in node: reads [{ code, inputs, outputs, given }] from stdin, writes the outputs of each as JSON.
+// Runs kernels in node: reads [{ code, inputs, outputs, sizes, given }] from stdin, writes the outputs of each as JSON.
 import "../../docs/site/playground/kernels.js";
 
 const chunks = [];
@@ -8,6 +8,6 @@ const made = [];
 for (const kernel of JSON.parse(Buffer.concat(chunks).toString())) {
   kernel.code = Buffer.from(kernel.code, "base64");
   const given = Object.fromEntries(Object.entries(kernel.given).map(([name, array]) => [name, array.map(Number)]));
-  made.push((await globalThis.tadcKernels.run(kernel, given)).outputs);
+  made.push((await globalThis.tadcKernels.start(kernel))(given).outputs);
 }
 console.log(JSON.stringify(made, numbers));

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import tadc
+from docs.site.playground_examples import EXAMPLES
 from docs.site.playground_files import sources
 from tadc.analysis.statistics import statistics
 from tadc.certificates.certify import certify
@@ -72,21 +73,19 @@ def test_answers_are_those_of_the_compiler(folder: Path) -> None:
     assert [i["cotangent"] for i in answers["kernel"]["inputs"]] == [None, None, "y"]
 
 
-def test_every_view_of_every_example_answers(folder: Path) -> None:
+@pytest.mark.parametrize("is_task", [False, pytest.param(True, marks=pytest.mark.sweep)])
+def test_every_view_of_every_example_answers(folder: Path, is_task: bool) -> None:
     """A program without errors has no view with one, and a view of domains draws one or says why not."""
     page = (ROOT / "docs" / "site" / "playground" / "page.js").read_text(encoding="utf-8")
-    listed = {
-        name: re.search(rf"const {name} = {{(.*?)\n  }};", page, re.DOTALL) for name in ("EXAMPLES", "VIEWS")
-    }
-    examples, views = (found[1] for found in listed.values() if found)
-    texts = [json.loads(text) for text in re.findall(r'": (".*"),\n', examples + "\n")]
-    names = [*re.findall(r"(\w+): \"", views), "kernel"]
-    assert len(texts) == 7
+    views = re.search(r"const VIEWS = {(.*?)\n  };", page, re.DOTALL)
+    assert views
+    names = [*re.findall(r"(\w+): \"", views[1]), "kernel"]
     assert len(names) == 8
-    pairs = [(name, text) for text in texts for name in names]
-    for (name, text), answer in zip(pairs, asked(folder, *((*pair, {}) for pair in pairs)), strict=True):
-        assert bool(answer.get("errors")) == (text == texts[-1]), (name, text)
-        assert name != "picture" or answer.get("errors") or answer["pictures"] or answer["missing"], text
+    pairs = [(name, each) for each in EXAMPLES if each.is_task == is_task for name in names]
+    answers = asked(folder, *((name, each.text, dict(each.sizes)) for name, each in pairs))
+    for (name, each), answer in zip(pairs, answers, strict=True):
+        assert bool(answer.get("errors")) == (not each.file), (name, each.title)
+        assert name != "picture" or answer.get("errors") or answer["pictures"] or answer["missing"]
 
 
 def test_the_header_is_what_the_command_writes(folder: Path, tmp_path: Path) -> None:

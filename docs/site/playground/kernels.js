@@ -1,5 +1,6 @@
-// Runs kernels of WebAssembly that tadc/playground/wasm_kernels.py makes: a module imports functions of floats as
-// `math`, and has `run` and `memory`. In browsers and in node.
+// Runs kernels of WebAssembly: those that tadc/playground/wasm_kernels.py makes, modules that import functions of
+// floats as `math` and have `run` and `memory`, and those of the compiler, whose functions docs/c.md describes. In browsers
+// and in node.
 globalThis.tadcKernels = (() => {
   const { exp, log, abs } = Math;
 
@@ -28,16 +29,59 @@ globalThis.tadcKernels = (() => {
   const ARRAYS = { f32: Float32Array, f64: Float64Array, i32: Int32Array };
   const count = (shape) => shape.reduce((n, extent) => n * extent, 1);
 
-  // What a kernel { code, inputs, outputs } makes of arrays of numbers by name: the same of its outputs.
-  async function run(kernel, given) {
-    const { instance } = await WebAssembly.instantiate(kernel.code, { math });
-    const { memory, run } = instance.exports;
-    const at = ({ type, shape, address }) => new ARRAYS[type](memory.buffer, address, count(shape));
-    for (const tensor of kernel.inputs) at(tensor).set(given[tensor.name]);
-    const begun = performance.now();
-    run();
-    const ms = performance.now() - begun;
-    return { ms, outputs: Object.fromEntries(kernel.outputs.map((tensor) => [tensor.name, Array.from(at(tensor))])) };
+  // What runs a kernel: { code, inputs, outputs }, where each tensor has a name, a type and a shape, and with `sizes`
+  // where the compiler made it. It takes arrays of numbers by name, and returns outputs, and milliseconds of a call.
+  async function start(kernel) {
+    const { memory, call, addresses } = await (kernel.sizes ? startStored : startMade)(kernel);
+    const view = ({ name, type, shape }) => new ARRAYS[type](memory.buffer, addresses[name], count(shape));
+    return (given) => {
+      for (const tensor of kernel.inputs) view(tensor).set(given[tensor.name]);
+      const ms = timed(call);
+      return { ms, outputs: Object.fromEntries(kernel.outputs.map((tensor) => [tensor.name, Array.from(view(tensor))])) };
+    };
   }
-  return { run, math, count };
+  async function startMade({ code, inputs, outputs }) {
+    const { exports } = (await WebAssembly.instantiate(code, { math })).instance;
+    const addresses = Object.fromEntries([...inputs, ...outputs].map(({ name, address }) => [name, address]));
+    return { memory: exports.memory, call: exports.run, addresses };
+  }
+  // Sizes are in the order of the program.
+  async function startStored({ code, inputs, outputs, sizes }) {
+    const { exports } = (await WebAssembly.instantiate(code)).instance;
+    const { memory } = exports;
+    const name = Object.keys(exports).find((each) => `${each}_scratch` in exports);
+    const numbers = Object.values(sizes).map(BigInt);
+    const room = Number(exports[`${name}_scratch`](...numbers));
+    if (room < 0) throw new RangeError("the program has no meaning at these sizes");
+    let end = exports.__heap_base.value;
+    const take = (bytes) => {
+      const begin = end;
+      end = Math.ceil((begin + bytes) / 64) * 64;
+      return begin;
+    };
+    const tensors = [...inputs, ...outputs].map(({ name, type, shape }) => [name, take(count(shape) * ARRAYS[type].BYTES_PER_ELEMENT)]);
+    const words = [...tensors.map(([, address]) => address), take(room), ...numbers];
+    memory.grow(Math.max(0, Math.ceil((end - memory.buffer.byteLength) / 65536)));
+    const call = () => { if (exports[name](...words)) throw new RangeError("an index array is out of range"); };
+    return { memory, call, addresses: Object.fromEntries(tensors) };
+  }
+
+  // Milliseconds of a call: the least of some batches, each of so many calls that clocks of browsers, which are coarse,
+  // can tell. A call that is long is not repeated.
+  function timed(call) {
+    let calls = 1, least = Infinity;
+    for (let batches = 0, spent = 0; batches < 8 && spent < 30;) {
+      const begun = performance.now();
+      for (let n = 0; n < calls; n++) call();
+      const ms = performance.now() - begun;
+      spent += ms;
+      if (ms < 1) calls *= 2;
+      else {
+        batches += 1;
+        least = Math.min(least, ms / calls);
+      }
+    }
+    return least;
+  }
+  return { start, math, count };
 })();

@@ -7,15 +7,7 @@
   const Worker = globalThis.NativeWorker ?? globalThis.Worker; // iframe-worker.js puts another in its place
   const MOST_ELEMENTS = 4096;
   const PATIENCE = 10000; // milliseconds for an answer, and for a run
-  const EXAMPLES = {
-    "a moving average": "x: f64[N]\nw: f64[K]\n\ny[i: N - K + 1] = sum{k} (w[k] * x[i + k])\n",
-    "least squares": "x: f64[N]\ny: f64[N]\na: f64\nb: f64\n\nlet r[i] = a*x[i] + b - y[i]\nloss = sum{i} (r[i]**2) / 2\n",
-    "softmax": "a: f64[N, M]\n\nlet m[i] = max{j} (a[i, j])\nlet e[i, j] = exp(a[i, j] - m[i])\np[i, j] = e[i, j] / sum{k} (e[i, k])\n",
-    "a picture blurred": "u: f64[N, N]\nw: f64[3, 3]\n\nv[i: N - 2, j: N - 2] = sum{p, q} (w[p, q] * u[i + p, j + q])\n",
-    "a recurrence": "x: f64[N]\ndecay: f64\n\nscan{t} s[t] = x[t] + if {t > 0} then (decay * s[t - 1]) else (0)\n",
-    "a graph": "size N\nsource: index[E] in N\ntarget: index[E] in N\nx: f64[N]\n\ny[n: N] = sum{e: target[e] = n} (tanh(x[source[e]]))\n",
-    "an error": "x: f64[8]\n\nd[i: 8] = x[i + 1] - x[i]\n",
-  };
+  const PAUSE = 250; // milliseconds without an edit before a kernel is made of it, which would hold up answers to the next
   const VIEWS = {
     check: "Program", gradient: "Gradient", picture: "Domain", latex: "Formulas", counts: "Operations",
     certificate: "Certificate", header: "C header",
@@ -47,8 +39,8 @@
   const runStatus = element("span", { class: "pg-status", role: "status", id: "pg-run-status" });
   const link = element("input", { class: "pg-link", readonly: true, "aria-label": "Link to this program", hidden: true });
   const examples = element("select", {
-    id: "pg-examples", "aria-label": "Example", onchange: () => { choose(EXAMPLES[examples.value]); },
-  }, ...Object.keys(EXAMPLES).map((name) => element("option", { value: name }, name)));
+    id: "pg-examples", "aria-label": "Example", onchange: () => { choose(known[examples.selectedIndex]); },
+  });
 
   root.replaceChildren(
     element("div", { class: "pg-bar" }, element("label", { for: "pg-examples" }, "Example "), examples,
@@ -105,7 +97,9 @@
   let sizes = {};
   let waiting = null;
   const opened = performance.now();
-  const measured = (globalThis.tadcPlayground = { edits: [], ready: null });
+  // What took how many milliseconds: until Python was ready, until first results, edits until what is wrong and until
+  // the view are shown, calls of kernels; and how far the results of both kernels are apart.
+  const measured = (globalThis.tadcPlayground = { ready: null, results: null, checks: [], edits: [], calls: {}, apart: null });
 
   async function unpack(name, content, isText) {
     if (isText) return content;
@@ -123,6 +117,9 @@
 
   async function begin() {
     try {
+      await script("examples.js");
+      await Promise.all(loaded);
+      listExamples();
       await Promise.all(["scripts.js", "pyodide.asm.wasm.js", "python_stdlib.zip.js", "tadc.zip.js"].map(script));
       await Promise.all(loaded);
       startCompiler();
@@ -149,17 +146,21 @@
     }
     if (data.lost) return again("This program is too deep for the browser's stack: the compiler starts again.");
     if (data.id !== id) return;
+    pending -= 1;
     clearTimeout(waiting);
-    waiting = setTimeout(stuck, PATIENCE);
+    if (pending) waiting = setTimeout(stuck, PATIENCE);
     const found = JSON.parse(data.found);
     answered[data.question] = found;
-    if (data.question === "check") checked(found);
+    if (data.question === "check") {
+      measured.checks.push(performance.now() - asked);
+      checked(found);
+    }
     if (data.question === view) {
       showAnswer(view, found);
       measured.edits.push(performance.now() - asked);
       say(status, `answered in ${Math.round(performance.now() - asked)} ms`);
     }
-    if (data.question === "kernel") { made(found); clearTimeout(waiting); }
+    if (data.question === "kernel") made(found);
   }
   const stuck = () => again("This takes longer than 10 s: the compiler starts again.");
   let refused = null; // what the compiler has not come through: it is not asked again
@@ -181,9 +182,19 @@
     asking = now;
     id += 1;
     asked = performance.now();
-    const questions = ["check", view, "kernel"].filter((q, n, all) => all.indexOf(q) === n && !answered[q]);
+    pending = 0;
+    const questions = ["check", view].filter((q, n, all) => all.indexOf(q) === n && !answered[q]);
+    clearTimeout(paused);
+    const pause = answered.check ? 0 : PAUSE;
+    send(questions);
+    if (!answered.kernel) paused = setTimeout(send, pause, ["kernel"]);
+  }
+  let paused = null;
+  let pending = 0; // questions that are not answered
+  function send(questions) {
+    pending += questions.length;
     clearTimeout(waiting);
-    if (!questions.length) return;
+    if (!pending) return;
     waiting = setTimeout(stuck, PATIENCE);
     compiler.postMessage({ id, questions, text: editor.value, sizes });
   }
@@ -193,18 +204,59 @@
   let words = [];
   let marks = [];
   function edited() {
+    history.replaceState(null, "", "#" + new URLSearchParams({ text: editor.value }));
+    begun();
+  }
+  function choose({ text, sizes: chosen }) {
+    editor.value = text;
+    sizes = { ...chosen };
+    given.clear();
+    edited();
+  }
+
+  // -- examples -------------------------------------------------------------------------------
+
+  let known = []; // the examples, in the order of the list
+  let example = null; // the one whose text stands in the editor: the compiler has made a kernel of it
+
+  function listExamples() {
+    known = JSON.parse(files["examples.json"]);
+    const group = (label, isTask) => element("optgroup", { label },
+      ...known.filter((one) => one.isTask === isTask).map((one) => element("option", {}, one.title)));
+    examples.replaceChildren(group("small programs", false), group("from the gallery", true));
+    if (!editor.value) editor.value = known[0].text;
+    begun();
+  }
+  // What is to be done for a text that is new: answers and kernels of another are of no use.
+  async function begun() {
     answered = {};
     words = [];
     marks = [];
     colour();
-    history.replaceState(null, "", "#" + new URLSearchParams({ text: editor.value }));
     ask();
+    forget();
+    example = known.find((one) => one.text === editor.value) ?? null;
+    examples.selectedIndex = known.indexOf(example);
+    if (!example?.file) return;
+    const { file, sizes: chosen } = example;
+    if (!files[`${file}.wasm`]) await script(`examples/${file}.js`).then(() => Promise.all(loaded));
+    if (example?.file !== file) return;
+    if (!Object.keys(sizes).length) sizes = { ...chosen };
+    showSizes();
+    startStored();
   }
-  function choose(text) {
-    editor.value = text;
-    sizes = {};
-    given.clear();
-    edited();
+  // The stored kernel at the sizes chosen: forms of sizes become numbers.
+  function startStored() {
+    const about = JSON.parse(files[`${example.file}.json`]);
+    const atom = (of) => (typeof of === "string" ? sizes[of] : Math.floor(number(of[0]) / of[1]));
+    const number = (form) => form.slice(1).reduce((sum, [of, factor]) => sum + factor * atom(of), form[0]);
+    const tensor = (one) => ({ ...one, shape: one.shape.map(number) });
+    const inputs = about.inputs.map((one) => ({ ...tensor(one), below: one.below && number(one.below) }));
+    const chosen = Object.fromEntries(about.sizes.map((name) => [name, sizes[name]]));
+    const stored = { code: files[`${example.file}.wasm`], sizes: chosen, inputs, outputs: about.outputs.map(tensor) };
+    kernels = { stored, ...kernels };
+    showInputs();
+    run(true);
   }
   function follow() {
     colours.scrollTop = editor.scrollTop;
@@ -297,7 +349,10 @@
   }
   let typeset = null; // Temml, which makes MathML of LaTeX, once somebody looks at formulas
   async function showFormulas(formulas) {
+    panel.classList.add("pg-old");
     await (typeset ??= script("temml.min.js"));
+    if (view !== "latex") return;
+    panel.classList.remove("pg-old");
     const shown = formulas.map((latex) => {
       const formula = element("div", { class: "formula" });
       temml.render(latex, formula, { displayMode: true });
@@ -318,7 +373,6 @@
   // -- inputs ---------------------------------------------------------------------------------
 
   const given = new Map(); // how an input is filled, by name
-  let kernel = null;
 
   function showSizes() {
     const names = Object.keys(sizes);
@@ -330,6 +384,8 @@
     controls.querySelectorAll(".pg-size").forEach((row) => row.remove());
     controls.prepend(...names.map((name) => slider(`size ${name}`, sizes[name], 1, 64, 1, (value) => {
       sizes = { ...sizes, [name]: value };
+      forget();
+      if (example?.file) startStored();
       for (const question of ["kernel", "picture", "counts"]) delete answered[question];
       ask();
     }, { "data-size": name }, "pg-size")));
@@ -347,13 +403,30 @@
     return element("div", { class: `pg-row ${className}` }, element("span", {}, label), input, shown);
   }
 
+  // Values of an array by the number of the element, and of an index array that is below a limit.
   const FILLS = {
-    "a wave": (n) => (k) => Math.sin((2 * Math.PI * k) / Math.max(n, 1)),
-    "a ramp": (n) => (k) => k / Math.max(n - 1, 1),
+    "a wave": (shape) => (k) => Math.sin((2 * Math.PI * k) / Math.max(count(shape), 1)),
+    "a ramp": (shape) => (k) => k / Math.max(count(shape) - 1, 1),
     "ones": () => () => 1,
-    "random": (n, seed) => { const next = generator(seed); return () => 2 * next() - 1; },
-    "an impulse": (n) => (k) => (k === n >> 1 ? 1 : 0),
+    "random": (shape, seed) => { const next = generator(seed); return () => 2 * next() - 1; },
+    "an impulse": (shape) => (k) => (k === count(shape) >> 1 ? 1 : 0),
+    "a blob": (shape) => (k) => Math.exp(-20 * fromCentre(shape, k)),
+    "a disc": (shape) => (k) => (fromCentre(shape, k) < 0.07 ? 1 : 0),
   };
+  const INDEX_FILLS = {
+    "random": (shape, seed, below) => { const next = generator(seed); return () => Math.floor(next() * below); },
+    "in turn": (shape, seed, below) => (k) => k % below,
+    "the next": (shape, seed, below) => (k) => (k + 1) % below,
+  };
+  // The square of the distance of an element from the centre of an array whose sides are 1.
+  function fromCentre(shape, k) {
+    let sum = 0;
+    for (const extent of [...shape].reverse()) {
+      sum += ((k % extent) / Math.max(extent - 1, 1) - 0.5) ** 2;
+      k = Math.floor(k / extent);
+    }
+    return sum;
+  }
   // A small generator of numbers that look random, the same in each call (mulberry32).
   function generator(seed) {
     return () => {
@@ -366,6 +439,8 @@
   const count = (shape) => shape.reduce((n, extent) => n * extent, 1);
 
   function first(input, n) {
+    if (example?.inputs[input.name]) return { ...example.inputs[input.name] };
+    if (input.below !== null) return { fill: "random" };
     if (!input.shape.length) return { value: 1 };
     if (input.cotangent) return { fill: "ones" };
     return { fill: ["a wave", "random", "a ramp"][n % 3] };
@@ -374,20 +449,21 @@
     const how = given.get(input.name);
     const n = count(input.shape);
     if (input.below !== null) {
-      const next = generator(position + 1);
-      const made = how.numbers ?? Array.from({ length: n }, () => Math.floor(next() * input.below));
+      const fill = INDEX_FILLS[how.fill](input.shape, position + 1, input.below);
+      const made = how.numbers ?? Array.from({ length: n }, (_, k) => fill(k));
       const clipped = Array.from({ length: n }, (_, k) => Math.max(0, Math.min(input.below - 1, Math.floor(made[k] ?? 0))));
       return input.increasing ? clipped.sort((a, b) => a - b) : clipped;
     }
     if (how.numbers) return Array.from({ length: n }, (_, k) => how.numbers[k] ?? 0);
     if (!input.shape.length) return [how.value];
-    const fill = FILLS[how.fill](n, position + 1);
+    if (!how.fill) return Array(n).fill(how.value); // a scalar that has become an array
+    const fill = FILLS[how.fill](input.shape, position + 1);
     return Array.from({ length: n }, (_, k) => Number((fill(k) * (how.scale ?? 1)).toPrecision(4)));
   }
 
   function showInputs() {
     controls.querySelectorAll(".pg-input").forEach((row) => row.remove());
-    kernel.inputs.forEach((input, position) => {
+    (kernels.stored ?? kernels.browser).inputs.forEach((input, position) => {
       const form = `${input.shape.length}${input.below === null}`; // another one has other controls
       if (given.get(input.name)?.form !== form) given.set(input.name, { ...first(input, position), form });
       const title = `${input.name}: ${input.type === "i32" ? "index" : input.type}${input.shape.length ? `[${input.shape.join(", ")}]` : ""}`;
@@ -398,71 +474,107 @@
   function inputRow(input, position, label) {
     const how = given.get(input.name);
     if (!input.shape.length && input.below === null) {
-      return slider(label, how.value ?? 1, -4, 4, 0.05, (value) => { how.value = value; run(); }, { "data-input": input.name }, "pg-input");
+      const most = 4 * Math.abs(first(input, position).value || 1);
+      return slider(label, how.value ?? 1, -most, most, most / 80, (value) => { how.value = value; run(); }, { "data-input": input.name }, "pg-input");
     }
     const text = element("input", {
       type: "text", value: numbers(input, position).join(", "), "aria-label": `Elements of ${label}`, "data-input": input.name,
       onchange: () => { how.numbers = text.value.split(/[\s,;]+/).filter(Boolean).map(Number).map((x) => (Number.isNaN(x) ? 0 : x)); run(); },
     });
+    const most = 4 * (first(input, position).scale || 1);
     const refill = () => { delete how.numbers; text.value = numbers(input, position).join(", "); run(); };
     const row = element("div", { class: "pg-input" }, element("div", {}, label));
-    if (input.below === null) {
-      const fill = element("select", { "aria-label": `How ${input.name} is filled`, onchange: () => { how.fill = fill.value; refill(); } },
-        ...Object.keys(FILLS).map((name) => element("option", { value: name, selected: name === how.fill }, name)));
-      const scale = element("input", {
-        type: "range", min: 0, max: 4, step: 0.05, value: how.scale ?? 1, "aria-label": `Scale of ${input.name}`,
-        oninput: () => { how.scale = Number(scale.value); refill(); },
-      });
-      row.append(element("div", { class: "pg-row" }, fill, scale));
-    }
+    const fills = input.below === null ? FILLS : INDEX_FILLS;
+    const fill = element("select", { "aria-label": `How ${input.name} is filled`, onchange: () => { how.fill = fill.value; refill(); } },
+      ...Object.keys(fills).map((name) => element("option", { value: name, selected: name === how.fill }, name)));
+    const scale = element("input", {
+      type: "range", min: 0, max: most, step: most / 80, value: how.scale ?? 1, "aria-label": `Scale of ${input.name}`,
+      oninput: () => { how.scale = Number(scale.value); refill(); },
+    });
+    row.append(element("div", { class: "pg-row" }, fill, ...(input.below === null ? [scale] : [])));
     row.append(text);
     return row;
   }
 
   // -- running --------------------------------------------------------------------------------
 
+  // Kernels of the text by who made them: { stored: the compiler, browser: this page }. Both run, and the results of the
+  // stored one are shown.
+  let kernels = {};
+  const MAKERS = { stored: "stored kernel, made by the compiler", browser: "kernel made in the browser" };
   let runner = null;
   let runs = 0;
   let late = null;
+  // Kernels of another text or of other sizes, and what they are about to answer.
+  function forget() {
+    kernels = {};
+    runs += 1;
+    clearTimeout(late);
+    Object.assign(measured, { calls: {}, apart: null });
+    results.classList.add("pg-old");
+  }
   function made(found) {
     if (found.errors) {
-      kernel = null;
+      if (kernels.stored) return; // whose run says what is wrong
+      forget();
       controls.querySelectorAll(".pg-input").forEach((row) => row.remove());
       results.replaceChildren();
       const reason = answered.check?.errors?.some((e) => e.severity === "error") ? "" : found.errors[0].rendered;
       return say(runStatus, reason);
     }
-    const code = Uint8Array.from(atob(found.code), (c) => c.charCodeAt(0));
-    kernel = { ...found, code };
-    showInputs();
-    run();
+    kernels.browser = { ...found, code: Uint8Array.from(atob(found.code), (c) => c.charCodeAt(0)) };
+    if (!kernels.stored) showInputs();
+    run(true);
   }
   const RUNNER = `
-    self.onmessage = async ({ data: { run, kernel, given } }) => {
-      try { self.postMessage({ run, ...(await tadcKernels.run(kernel, given)) }); }
-      catch (error) { self.postMessage({ run, failed: String(error) }); }
+    let runs = {}; // what runs a kernel, or why it does not, by who made it
+    self.onmessage = async ({ data: { run, kernels, given } }) => {
+      if (kernels) runs = Object.fromEntries(Object.entries(kernels).map(([maker, kernel]) => [maker, tadcKernels.start(kernel)]));
+      const made = {};
+      for (const [maker, started] of Object.entries(runs)) {
+        try { made[maker] = (await started)(given); }
+        catch (error) { made[maker] = { failed: String(error.message ?? error) }; }
+      }
+      self.postMessage({ run, made });
     };`;
-  function run() {
-    if (!kernel) return;
-    const values = Object.fromEntries(kernel.inputs.map((input, position) => [input.name, numbers(input, position)]));
+  function run(isNew = false) {
+    const one = kernels.stored ?? kernels.browser;
+    if (!one) return;
     runs += 1;
     clearTimeout(late);
     late = setTimeout(() => {
-      runner?.terminate();
+      runner.terminate();
       runner = null;
       say(runStatus, "The run took longer than 10 s, and was stopped: choose smaller sizes.");
     }, PATIENCE);
-    if (!runner) {
-      runner = new Worker(blobURL(files["kernels.js"], RUNNER));
-      runner.onmessage = ({ data }) => {
-        if (data.run !== runs) return;
-        clearTimeout(late);
-        if (data.failed) return say(runStatus, data.failed);
-        say(runStatus, `WebAssembly, ${data.ms.toFixed(2)} ms`);
-        results.replaceChildren(...kernel.outputs.map((output) => shownResult(output, data.outputs[output.name])));
-      };
+    const isFirst = !runner;
+    if (isFirst) {
+      runner = new Worker(blobURL(`${files["kernels.js"]}\n`, RUNNER));
+      runner.onmessage = ({ data }) => { if (data.run === runs) ran(data.made); };
     }
-    runner.postMessage({ run: runs, kernel: { code: kernel.code, inputs: kernel.inputs, outputs: kernel.outputs }, given: values });
+    const values = Object.fromEntries(one.inputs.map((input, position) => [input.name, numbers(input, position)]));
+    runner.postMessage({ run: runs, kernels: isNew || isFirst ? kernels : null, given: values });
+  }
+  function ran(made) {
+    clearTimeout(late);
+    results.classList.remove("pg-old");
+    const right = Object.entries(made).filter(([, one]) => !one.failed);
+    measured.calls = Object.fromEntries(right.map(([maker, { ms }]) => [maker, ms]));
+    measured.results ??= performance.now() - opened;
+    measured.apart = right.length === 2 ? apart(made.stored.outputs, made.browser.outputs) : null;
+    const said = Object.entries(made).map(([maker, { ms, failed }]) => failed ?? `${MAKERS[maker]}: ${ms.toPrecision(2)} ms a call`);
+    if (measured.apart !== null) said.push(`results differ by ${measured.apart ? measured.apart.toExponential(0) : "nothing"}`);
+    say(runStatus, said.join("; "));
+    if (!right.length) return results.replaceChildren();
+    const { outputs } = kernels[right[0][0]];
+    results.replaceChildren(...outputs.map((output) => shownResult(output, right[0][1].outputs[output.name])));
+  }
+  // The most that elements differ by, of what the largest of all is.
+  function apart(some, others) {
+    const flat = (outputs) => Object.keys(some).flatMap((name) => outputs[name]);
+    const [a, b] = [flat(some), flat(others)];
+    const most = (values) => values.reduce((found, x) => Math.max(found, Number.isFinite(x) ? Math.abs(x) : 0), 0);
+    return most(a.map((x, k) => (Object.is(x, b[k]) ? 0 : x - b[k]))) / (most(a) || 1);
   }
   const short = (x) => (Number.isInteger(x) ? String(x) : x.toPrecision(5).replace(/\.?0+(e|$)/, "$1"));
 
@@ -552,9 +664,9 @@
     return true;
   }
   function say(where, text) { where.textContent = text; }
-  window.addEventListener("hashchange", () => { if (opens()) { answered = {}; colour(); ask(); } });
+  window.addEventListener("hashchange", () => { if (opens()) begun(); });
 
-  if (!opens()) editor.value = EXAMPLES["a moving average"];
+  opens();
   colour();
   show("gradient");
   begin();

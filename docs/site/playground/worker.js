@@ -33,6 +33,7 @@ ANSWERS
 let answer;
 let asked = [];
 let running = false;
+let last = 0; // the edit that is answered
 
 async function work() {
   running = true;
@@ -65,6 +66,8 @@ self.onmessage = async ({ data }) => {
     }
     return;
   }
-  asked = data.questions.map((question) => ({ ...data, question }));
+  if (data.id !== last) asked = [];
+  last = data.id;
+  asked.push(...data.questions.map((question) => ({ ...data, question })));
   if (!running) work();
 };
