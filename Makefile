@@ -7,7 +7,7 @@ CHECKED := tests/frontend tests/lattice tests/dialect tests/test_project.py lit_
 # Tests start many processes, which would compile tadc each, and pytest its own form of the tests.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test sweep times stress frameworks lint package release site browse-site bench test-gpu bench-gpu gpu-kit clean
+.PHONY: demo check test sweep times stress frameworks lint package release site browse-site bench test-gpu bench-gpu gpu-kit aarch64 clean
 
 demo: .venv/plot.stamp .venv/scipy.stamp .venv/jax.stamp
 	$(BIN)/python examples/demo.py
@@ -97,6 +97,10 @@ gpu-kit:
 	$(or $(wildcard $(BIN)/python),python3) -m bench.gpu test build/gpu
 	$(or $(wildcard $(BIN)/python),python3) -m bench.gpu sanitize build/gpu
 	$(or $(wildcard $(BIN)/python),python3) -m bench.gpu bench build/gpu
+
+# Tests in an AArch64 Python under qemu: on Debian, as root; some minutes.
+aarch64: .venv/test.stamp
+	$(BIN)/python .ci/try_aarch64.py
 
 clean:
 	rm -rf .venv .venv-jax build *.egg-info

@@ -256,7 +256,7 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_644,
-    "backend": 17_652,
+    "backend": 17_655,
     "tadc": 44_302,
     "tadc/apps": 14_226,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,7 +55,9 @@ def _load_by_llvm(code: bytes, symbols: Sequence[str], externals: Mapping[str, i
     llvm = binding()
     with LLVM_LOCK:
         if _jit is None:
-            _jit = llvm.create_lljit_compiler(host().target_machine(2))
+            # LLVM's older linker, Windows' one, ends a process on AArch64 whose libraries are far away.
+            jit_link = sys.platform != "win32"
+            _jit = llvm.create_lljit_compiler(host().target_machine(2), use_jit_link=jit_link)
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         for name, address in externals.items():
             builder.import_symbol(name, address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import re
 import sys
 import threading
@@ -17,6 +18,7 @@ import pytest
 import tadc
 from tadc.backend.cpu import thread_pool as pool
 from tadc.backend.cpu.jit import load
+from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.cpu.linking import Library
 from tadc.backend.cpu.processors import Processor
 from tadc.backend.object_code import object_code
@@ -211,31 +213,26 @@ def test_a_call_within_a_body_runs_alone() -> None:
 
 @cache
 def control_word() -> tuple[Callable[[], int], Callable[[int], None]]:
-    """How this thread rounds and treats denormals: the word of x86, and how to change it."""
+    """How this thread rounds and treats denormals: the word of its processor, and how to change it."""
+    code = own_code(pool.MACHINES[platform.machine()])
     library = load(
         object_code(
-            """
-declare void @llvm.x86.sse.stmxcsr(ptr)
-declare void @llvm.x86.sse.ldmxcsr(ptr)
-define i32 @get() {
-  %p = alloca i32
-  call void @llvm.x86.sse.stmxcsr(ptr %p)
-  %word = load i32, ptr %p
-  ret i32 %word
-}
-define void @set(i32 %word) {
-  %p = alloca i32
-  store i32 %word, ptr %p
-  call void @llvm.x86.sse.ldmxcsr(ptr %p)
+            f"""{code}
+define i64 @get() {{
+  %word = call i64 @rounding_here()
+  ret i64 %word
+}}
+define void @set(i64 %word) {{
+  call void @round_here(i64 %word)
   ret void
-}
+}}
 """
         ),
         ["get", "set"],
     )
     get, put = (
-        ctypes.CFUNCTYPE(ctypes.c_int)(library["get"]),
-        ctypes.CFUNCTYPE(None, ctypes.c_int)(library["set"]),
+        ctypes.CFUNCTYPE(ctypes.c_int64)(library["get"]),
+        ctypes.CFUNCTYPE(None, ctypes.c_int64)(library["set"]),
     )
 
     def write(word: int) -> None:
@@ -251,7 +248,7 @@ def test_helpers_compute_as_the_caller_does() -> None:
     get, put = control_word()
     tadc.set_num_threads(2)
     before = get()
-    flush = 0x8040
+    flush = 0x8040 if platform.machine() == "x86_64" else 1 << 24
     for word in (before | flush, before):
         words: dict[int, int] = {}
         meet = threading.Barrier(2)
