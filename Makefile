@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo check test sweep times stress frameworks lint package release site browse-site bench test-gpu bench-gpu gpu-kit aarch64 clean
 
-demo: .venv/plot.stamp .venv/scipy.stamp .venv/jax.stamp
+demo: .venv/plot.stamp .venv/scipy.stamp
 	$(BIN)/python examples/demo.py
 
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal

@@ -1,10 +1,12 @@
 """The gallery: each script runs and says what its page shows, and its notebook is one."""
 
+import io
 import json
 import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from docs.gallery.scripts import TIMED, cells, index, line_of_times, notebook, page, run, scripts
 from tests.pages import ROOT
@@ -98,3 +100,21 @@ def test_times_say_how_often_one_fits_into_others() -> None:
         "Time of one call: tadc 0.200 ms; JAX 3.00 ms (15.0 times as long); NumPy 50 ms (250.0 times as "
         "long). Measured on a box, today."
     )
+
+
+@pytest.mark.as_shipped
+def test_the_demo_compares_with_numpy_where_jax_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("matplotlib", "scipy"):
+        pytest.importorskip(name)
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    import demo
+
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    console = Console(file=io.StringIO())
+    demo.sharpen(console, tmp_path)
+    assert isinstance(console.file, io.StringIO)
+    said = console.file.getvalue()
+    assert [line.rpartition(" ms with ")[2] for line in said.splitlines()[:2]] == ["tadc", "NumPy"]
+    assert (tmp_path / "deblurring.png").stat().st_size > 10_000
