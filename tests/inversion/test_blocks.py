@@ -52,11 +52,11 @@ def test_parts_without_an_inverse(name: str, first: float) -> None:
 def test_a_pivot_of_a_triangle_says_where() -> None:
     """Where tensors take turns, so do their pivots."""
     f = tadc.function(
-        f"x: f64[4]; y: f64[4]; a[i: 4] = x[i]**2 + {BELOW} (y[q]); b[i: 4] = y[i]**2 + {BELOW} (x[q])"
+        f"x: f64[7]; y: f64[7]; a[i: 7] = x[i]**2 + {BELOW} (y[q]); b[i: 7] = y[i]**2 + {BELOW} (x[q])"
     )
     inverse = tadc.inverse(f)
     assert inverse.plan.kinds == {"lower triangular": 1}
-    at = np.arange(1.0, 5), np.array([1.0, 2, 0, 3])
+    at = np.arange(1.0, 8), np.array([1.0, 2, 0, 3, 4, 5, 6])
     with pytest.raises(tadc.ArgumentError) as error:
         inverse.jinv(at, at)
     assert "the pivot of `y` at element [2] is 0" in error.value.diagnostics[0].notes[0]

@@ -89,7 +89,8 @@ class BoundComponent:
     @property
     def by_dying(self) -> str:
         """What a pivot of a block is."""
-        names = ", ".join(f"`{self.own(name)}`" for name in self.form.dying)
+        wholes = dict.fromkeys(self.plan.element(self.own(name), ())[0] for name in self.form.dying)
+        names = ", ".join(f"`{name}`" for name in wholes)
         return f"the {'derivative' if self.kind.base.size == 1 else 'determinant'} by {names}"
 
     def _pivot(self, name: str, index: list[int]) -> tuple[str, list[int]]:
@@ -98,8 +99,14 @@ class BoundComponent:
         if isinstance(kind, Steps):
             name, index = self.programs.element(name, index)
         elif kind.base.method == "formula":
-            return self.by_dying, index
-        return f"the derivative of `{self.own(name)}`", index
+            is_one = kind.base.size == 1
+            return self.by_dying, self.element(self.form.dying[0], index)[1] if is_one else index
+        name, index = self.element(name, index)
+        return f"the derivative of `{name}`", index
+
+    def element(self, name: str, index: Sequence[int]) -> tuple[str, list[int]]:
+        """The value of the program, and its element, that an element of a tensor of the form is."""
+        return self.plan.element(self.own(name), index)
 
 
 def element_at(place: int, shape: Sequence[int]) -> list[int]:

@@ -203,7 +203,8 @@ class SystemComponent(BoundComponent):
         for name, (start, step, count) in positions(form, form.dying, kind.base.interleaved).items():
             number, other = divmod(place - start, step)
             if not other and 0 <= number < count:
-                return f"the pivot of `{self.own(name)}`", element_at(number, form.shapes[name])
+                name, index = self.element(name, element_at(number, form.shapes[name]))
+                return f"the pivot of `{name}`", index
         return "a pivot of the low rank", []
 
 

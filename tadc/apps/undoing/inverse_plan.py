@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from math import prod
 
 from tadc.apps.undoing.plans.classes import class_of
@@ -11,17 +13,38 @@ from tadc.apps.undoing.plans.forms import Forms
 from tadc.apps.undoing.plans.graph import StatementGraph, graph_of
 from tadc.apps.undoing.plans.inversion_errors import constant_output, other_width, repeated_output
 from tadc.apps.undoing.plans.kinds import Class
+from tadc.apps.undoing.plans.parts import in_parts
 from tadc.apps.undoing.plans.planned import Plan, Step
 from tadc.apps.undoing.steps.step_programs import steps_of
 from tadc.toolkit.language import Program
+from tadc.toolkit.reporting import CompileError
 
 
 def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
     """The plan of a program without size symbols, by its arguments `wrt`.
 
+    A plan with systems is compared with that of the same program where short dimensions are split.
     Raises CompileError: TAD0910 where inputs and outputs differ in size, TAD0911 where the Jacobian is
     singular whatever the values are.
     """
+    whole = _plan_of(program, wrt)
+    # Dimensions in front that only say which block it is stay as they are.
+    systems = {
+        name: step.matrix.base.batch
+        for step in whole.steps
+        if not step.matrix.is_closed
+        for name in (*step.dying, *step.new)
+    }
+    found = in_parts(program, wrt, systems) if systems else None
+    if found is not None:
+        # Where the parts have no inverse, the system says so at the values of a call, in the program's names.
+        with suppress(CompileError):
+            split = replace(_plan_of(found[0], wrt), parts=found[1])
+            return min(whole, split, key=lambda plan: (not plan.is_closed, plan.cost))
+    return whole
+
+
+def _plan_of(program: Program, wrt: Sequence[str]) -> Plan:
     graph = graph_of(program, wrt)
     _checked(graph)
     forms, kinds = Forms(graph), dict[int, Class]()

@@ -57,7 +57,7 @@ def _direct(form: ComponentForm, through: tuple[str, ...]) -> MatrixClass:
     """The class of what does not pass through some values."""
     if not through and all(not form.shapes[name] for name in (*form.dying, *form.new)):
         # A few scalars are one small system.
-        return full_blocks("formula" if form.size == 1 else "blocks", 0, 1, form.size)
+        return full_blocks("formula" if form.size <= SMALL else "blocks", 0, 1, form.size)
     try:
         found = [
             r
@@ -71,7 +71,7 @@ def _direct(form: ComponentForm, through: tuple[str, ...]) -> MatrixClass:
     for attempt in (_blocks, _permutation, _banded):
         with suppress(EliminationLimit, SearchLimit):
             chosen = attempt(form, found)
-            if chosen is not None and chosen.method == "blocks" and chosen.size > SMALL:
+            if chosen is not None and chosen.method == "blocks":
                 # Elements that change places within blocks take no system.
                 chosen = _permutation(form, found) or chosen
             if chosen is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import chain
 from typing import Literal, TypeAlias
 
 from tadc.apps.undoing.plans.forms import ComponentForm, moved, moved_definition
@@ -34,10 +35,11 @@ from tadc.toolkit.language import (
     Terms,
     bottom_up,
     box,
+    operands,
     reachable,
     tensors_read,
 )
-from tadc.toolkit.transforms import Algebra, derive, forward_program, is_const, needed
+from tadc.toolkit.transforms import Algebra, derive, forward_program, is_const, needed, product_of
 
 #: The tangent of an element at these index forms; with a chunk the first is the tangent's number.
 Seed = Callable[[Sequence[Affine]], Term]
@@ -258,12 +260,24 @@ def log_sum(terms: Terms, pivots: Iterable[Definition]) -> Term:
     """The sum of the logarithms of the magnitudes of pivots, which are read where they are not known."""
     total: Term = terms.const(0)
     for pivot in pivots:
-        body = pivot.body
-        if isinstance(body, Const) and abs(body.value) == 1:
+        if isinstance(pivot.body, Const) and abs(pivot.body.value) == 1:
             continue
-        body = known_or_read(terms, pivot)
-        body = terms.apply("log", [terms.apply("abs", [body])])
+        body = _log_abs(terms, pivot)
         if pivot.shape:
             body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body)
         total = body if is_const(total, 0) else terms.apply("add", [total, body])
     return total
+
+
+def _log_abs(terms: Terms, pivot: Definition) -> Term:
+    """`log |e|`; of `e = f*exp(s)/exp(t)` it is `log |f| + s - t`, a number where `exp(s)` is none."""
+    algebra, factors = Algebra(terms), product_of(pivot.body)
+    raised, rest = factors.split(lambda t: isinstance(t, Apply) and t.function == "exp")
+    body = rest.term(algebra) if raised.length else known_or_read(terms, pivot)
+    is_one = isinstance(body, Const) and abs(body.value) == 1
+    found: Term = algebra.zero if is_one else terms.apply("log", [terms.apply("abs", [body])])
+    over, under = (
+        reduce(algebra.add, chain.from_iterable(map(operands, side)), algebra.zero)
+        for side in (raised.over, raised.under)
+    )
+    return algebra.sub(algebra.add(found, over), under)

@@ -75,12 +75,13 @@ class StepPrograms(ChainPrograms):
 
     def element(self, pivot: str, index: list[int]) -> tuple[str, list[int]]:
         """The tensor of the form, and its element, whose derivative a pivot is."""
-        layout, own = self.chain.layout, self._lift.whose[pivot]
+        layout, own, rest = self.chain.layout, self._lift.whose[pivot], index
+        for plan in (self.chain.start, self.chain.step, self.chain.end):
+            own, rest = plan.element(own, rest)
         states = layout.states("f", range(layout.depth)) | layout.states("b", (0,))
         if own not in states:
-            return own, index
+            return own, rest
         state, part = states[own]
-        rest = list(index)
         if own not in self.chain.start.outputs:
             state = layout.depth + rest.pop(0)
         return self.state(state, part, rest)
