@@ -257,8 +257,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_644,
     "backend": 17_655,
-    "tadc": 44_302,
-    "tadc/apps": 14_226,
+    "tadc": 44_554,
+    "tadc/apps": 14_477,
 }
 
 

@@ -13,8 +13,8 @@ from tadc.apps.undoing.plans.forms import Forms
 from tadc.apps.undoing.plans.graph import StatementGraph, graph_of
 from tadc.apps.undoing.plans.inversion_errors import constant_output, other_width, repeated_output
 from tadc.apps.undoing.plans.kinds import Class
-from tadc.apps.undoing.plans.parts import in_parts
 from tadc.apps.undoing.plans.planned import Plan, Step
+from tadc.apps.undoing.plans.split_values import in_parts
 from tadc.apps.undoing.steps.step_programs import steps_of
 from tadc.toolkit.language import Program
 from tadc.toolkit.reporting import CompileError

@@ -51,7 +51,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Part:
+class ValuePart:
     """The elements of the value `whole` whose indices in some dimensions are these."""
 
     whole: str
@@ -78,7 +78,7 @@ class Plan(ShownAsTables):
     steps: tuple[Step, ...]
     graph: StatementGraph = field(repr=False, compare=False)
     #: The statements that are parts of values of the program, by name.
-    parts: Mapping[str, Part] = field(default_factory=dict[str, Part], repr=False, compare=False)
+    parts: Mapping[str, ValuePart] = field(default_factory=dict[str, ValuePart], repr=False, compare=False)
 
     def element(self, name: str, index: Sequence[int]) -> tuple[str, list[int]]:
         """The value of the program, and its element, that an element of a statement is."""

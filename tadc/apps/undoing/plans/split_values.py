@@ -19,7 +19,7 @@ from functools import cached_property, reduce
 from itertools import product
 from math import prod
 
-from tadc.apps.undoing.plans.planned import Part
+from tadc.apps.undoing.plans.planned import ValuePart
 from tadc.toolkit.language import (
     Affine,
     Definition,
@@ -44,13 +44,13 @@ _MOST = 6
 
 def in_parts(
     program: Program, wrt: Sequence[str], values: Mapping[str, int]
-) -> tuple[Program, dict[str, Part]] | None:
+) -> tuple[Program, dict[str, ValuePart]] | None:
     """The program with some values in parts, which depend on the arguments `wrt`, and what each part is.
 
     They are in parts along short dimensions behind the first ones, `values` says how many. So are others of
     which one index is read. None where no dimension is short.
     """
-    splitter = _Splitter(without_copies(program), wrt)
+    splitter = _ValueSplitter(without_copies(program), wrt)
     for name, first in values.items():
         if name in splitter.values:
             sizes = list(enumerate(splitter.shapes[name]))[first:]
@@ -60,7 +60,7 @@ def in_parts(
 
 
 @dataclass
-class _Splitter:
+class _ValueSplitter:
     """Values of a program, and along which of their dimensions they are in parts."""
 
     whole: Program
@@ -90,7 +90,7 @@ class _Splitter:
         if is_plain and shape[dimension] > 1 and prod(shape[n] for n in chosen) <= _MOST:
             self.chosen[name] = tuple(chosen)
 
-    def made(self) -> tuple[Program, dict[str, Part]]:
+    def made(self) -> tuple[Program, dict[str, ValuePart]]:
         """The program in parts, and what each part is."""
         bodies: dict[str, list[Term]] = {}
         for d in reversed(self.values.values()):
@@ -105,7 +105,7 @@ class _Splitter:
         for d in (*(self.values[name] for name in self.inputs), *self.whole.definitions):
             made += self._in_parts(d, bodies[d.name]) if d.name in self.values else [d]
         parts = {
-            part: Part(name, dict(zip(self.chosen[name], place, strict=True)))
+            part: ValuePart(name, dict(zip(self.chosen[name], place, strict=True)))
             for name, named in self.parts.items()
             for place, part in named.items()
         }
