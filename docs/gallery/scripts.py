@@ -25,9 +25,9 @@ PAGES = ROOT / "docs" / "gallery"
 TIMED = "Time of one call: "
 
 INDEX = """# Gallery
-With this page you find a task that is like yours: a program, its gradient, a picture and mostly times.
-A script of at most sixty lines in `examples/gallery` makes each page, and the tests run it; the
-site has it as a notebook too.
+With this page you find a task similar to yours: a program, its gradient, a picture and mostly times.
+Each page is a tested script of at most sixty lines in `examples/gallery`; the site also has it as
+a notebook.
 
 <div class="gallery" markdown>
 

@@ -24,7 +24,7 @@ gradient, hessian = tadc.grad(film, wrt="u"), tadc.hessian(film, wrt="u")
 print(gradient)
 
 # %% [markdown]
-# A mesh of 1,600 nodes: `slope[t, k]` is the gradient of the function that is 1 at corner k of triangle t and
+# A mesh of 1,600 nodes: `slope[t, k]` is the gradient of the hat function, 1 at corner k of triangle t and
 # 0 at its other corners. Newton's method moves the nodes inside the frame, straight up and down.
 
 # %%

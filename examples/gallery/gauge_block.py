@@ -1,6 +1,6 @@
 # %% [markdown]
 # # An uncertainty budget
-# With this page you can state the uncertainty of a calibration, and see which input it comes from. A gauge
+# With this page you can state the uncertainty of a calibration, and see each input's share. A gauge
 # block is compared with a standard of known length: example H.1 of the GUM. Lengths are in nanometres.
 
 # %%
@@ -35,8 +35,8 @@ print(first.budget)
 print(f"{first.value['length']:.0f} nm, u = {first.u['length']:.0f} nm, U(99 %) = {expanded:.0f} nm")
 
 # %% [markdown]
-# `alpha` and `theta` have slope 0 here, so first order leaves out what products of two deviations contribute.
-# Monte Carlo does not; the GUM has its 34 nm from terms of second order (H.1.7).
+# `alpha` and `theta` have slope 0 here, so first order omits the products of two deviations.
+# Monte Carlo includes them; the GUM's 34 nm include second-order terms (H.1.7).
 
 # %%
 random = np.random.default_rng(0)

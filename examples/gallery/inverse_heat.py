@@ -1,6 +1,6 @@
 # %% [markdown]
 # # An inverse heat problem
-# With this page you can find the conductivity of each cell of a plate from how heat spreads in it.
+# With this page you can find the conductivity of each cell of a plate from its temperatures over time.
 
 # %%
 from timeit import repeat

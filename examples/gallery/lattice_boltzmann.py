@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A flow around a body
-# With this page you can see which cells of a channel a flow needs most, by a lattice Boltzmann method.
+# With this page you can map a flow's sensitivity to each cell of a channel, by a lattice Boltzmann method.
 
 # %%
 from timeit import repeat

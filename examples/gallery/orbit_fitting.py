@@ -1,6 +1,6 @@
 # %% [markdown]
 # # Orbits and masses
-# With this page you can find the masses of a star and two planets from how these disturb each other.
+# With this page you can find the masses of a star and two planets from their mutual perturbations.
 
 # %%
 from timeit import repeat

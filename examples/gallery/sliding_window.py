@@ -2,7 +2,7 @@
 # # Attention in a sliding window
 # With this page you can put a kernel of your own into a PyTorch module and train it. Each position attends to
 # itself and the W - 1 before it; `bias` is learned for each head and distance. Neither the program nor its
-# gradient has a mask or a matrix of all pairs. The module learns to add what stood 5 and 11 places earlier.
+# gradient has a mask or a matrix of all pairs. The module learns to add the values 5 and 11 places earlier.
 
 # %%
 import timeit

@@ -2,7 +2,7 @@
 # # The mean of warped time series
 # With this page you can average series whose peaks come early or late. Soft dynamic time warping (Cuturi and
 # Blondel, 2017) compares two series by all monotone alignments: a recurrence over the diagonals of a table,
-# whose gradient is a recurrence back. L-BFGS finds the series that is nearest to all.
+# whose gradient is a backward recurrence. L-BFGS finds the mean series.
 
 # %%
 import timeit
