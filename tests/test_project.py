@@ -257,8 +257,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_644,
     "backend": 17_655,
-    "tadc": 44_554,
-    "tadc/apps": 14_477,
+    "tadc": 44_593,
+    "tadc/apps": 14_479,
 }
 
 

@@ -34,10 +34,10 @@ Which arguments there are.
     note: {signature}
     help: unpack it: `f(**arguments)`
 What arguments are.
-  TAD0504 mapping: `{name}` is a mapping, no array
+  TAD0504 mapping: `{name}` is a mapping, not an array
     help: unpack a mapping of arguments by name: `f(**arguments)`
-  TAD0504 nothing: `{name}` is no array of numbers: it is of type {found}
-  TAD0504 foreign: `{name}` is no tensor but {found}
+  TAD0504 nothing: `{name}` is not an array of numbers but a value of type {found}
+  TAD0504 foreign: `{name}` is not a tensor but a value of type {found}
     help: make it one: `torch.as_tensor({name}, dtype=torch.{dtype})`
   TAD0504 dense: `{name}` is a dense array, and the program takes a sparse one
     help: make it {made}
@@ -48,26 +48,26 @@ What arguments are.
     note: NumPy says: {reason}
   TAD0504 not read: `{name}` cannot be read: {reason}
   TAD0504 recorded: `{name}` cannot be read: it requires a gradient or has a tangent
-    note: results would not have it: PyTorch does not see what is computed here
+    note: results would lose it: PyTorch does not see this computation
     help: call `f.torch`, which it differentiates, or pass `{name}.detach()`
   TAD0504 traced: `{name}` cannot be read: it is a traced array of JAX, which has no elements yet
     note: inside of `jit`, `grad` and `vmap` JAX passes no elements
     help: call `f.jax`, which JAX transforms, or the function itself outside of them
-  TAD0504 lazy: `{name}` cannot be read: it is an array of Dask, which has no elements yet
+  TAD0504 lazy: `{name}` cannot be read: it is a Dask array, whose elements are not computed yet
     note: all of it would be computed and brought into memory here
     help: call `f.dask`, which computes block by block, or pass `{name}.compute()`
   TAD0504 divided: `{name}` cannot be read: it is a DTensor, of which each process has a part
     help: call `f.torch`, which computes on all processes, or pass `{name}.full_tensor()`
-  TAD0504 device: `{name}` cannot be read: it lies on a device ({found}) that no kernel runs on
+  TAD0504 device: `{name}` cannot be read: it is on a device without kernels ({found})
     note: kernels run on the host and on NVIDIA's GPUs
     help: copy it to the host before the call
   TAD0504 other device: {subject}`{name}` is on GPU {found}, another argument on GPU {expected}
     help: copy all arguments to one GPU
   TAD0504 gaps: {subject}`{name}` is not row-major
     help: pass a copy that is: `{name}.contiguous()` in PyTorch, `cupy.ascontiguousarray({name})`
-  TAD0504 undivided: `{name}` is no DTensor, but `{other}` is one
+  TAD0504 undivided: `{name}` is not a DTensor, but `{other}` is
     help: {made}
-  TAD0504 other mesh: `{name}` is a DTensor of another mesh than `{other}`
+  TAD0504 other mesh: `{name}` is on another mesh than `{other}`
     help: write `distribute_tensor({name}.full_tensor(), {other}.device_mesh)`
 Types of elements.
   TAD0504 lossy: `{name}` has elements of type {found}, which {type} cannot hold without loss
@@ -89,15 +89,15 @@ Shapes and sizes.
     note: a size is in 0..2**40 - 1
   TAD0508 other size: size `{name}` cannot be {value}: the kernel is compiled for {name} = {expected}
 Memory.
-  TAD0506 copy: `{name}` has to be copied, which takes {needed} of memory: {has}
+  TAD0506 copy: `{name}` must be copied, which needs {needed} of memory: {has}
     note: it has {why}
 Index arrays.
   TAD0511 index: `{place}` is {value}, but must be {must}
   TAD0511 falling: `{place}` is {value}, less than `{before}`, which is {other}
   TAD0511 many indices: `{name}` has {count} elements, which must be fewer than 2**31
-  TAD0506 inspection: to look at {names} takes {needed}, {free} are available
+  TAD0506 inspection: checking {names} needs {needed} of memory, {free} are available
 What `out=` gives.
-  TAD0505 out unknown: `out` names `{name}`, no output
+  TAD0505 out unknown: `out` names `{name}`, which is not an output
     note: the outputs are {names}
   TAD0505 out number: `out` gives {given} arrays for {expected} outputs
     note: the outputs are {names}
@@ -110,19 +110,19 @@ What `out=` gives.
     help: {made}
   TAD0505 out shared: `out` for `{other}` and for `{name}` share memory
     help: pass arrays of their own
-  TAD0505 out host: `out` for `{name}` is no array on a GPU, but an argument is
-  TAD0505 out place: `out` for `{name}` begins at an address that is no multiple of {alignment}
-    help: pass an array of its own, no part of another
+  TAD0505 out host: `out` for `{name}` is not on a GPU, but an argument is
+  TAD0505 out place: `out` for `{name}` begins at an address that is not a multiple of {alignment}
+    help: pass an array that is not a view of another
 Where nobody could look what a call gives.
-  TAD0504 wrong type: the elements of `{name}` are no {type}
+  TAD0504 wrong type: the elements of `{name}` are not of type {type}
   TAD0504 not handed over: a tensor cannot be read, or there is no memory to copy one that has gaps
     note: or there are more or fewer tensors than the kernel takes, or results of another type
   TAD0503 wrong rank: `{name}` does not have {rank} dimensions
   TAD0503 wrong extent: dimension {axis} of `{name}` does not fit
   TAD0511 wrong index: `{name}` has an element that is out of range or out of order
-    help: the function itself, called with arrays outside of what is compiled, says which element
-  TAD0507 wrong sizes: the program has no meaning for these sizes
-  TAD0506 no memory: there is too little memory for the results or what is in between
+    help: call the function outside of compiled code to see which element
+  TAD0507 wrong sizes: the program is not defined for these sizes
+  TAD0506 no memory: there is too little memory for results and intermediates
 """
 """All that is said: a code, what is wrong, the text with names in braces for what a call gives; further lines
 are of the same. Where it is said of a parameter, a note tells how that is declared."""
@@ -200,7 +200,7 @@ def type_problem(
     converted = CONVERTED[library].format(name=parameter.name, dtype=parameter.dtype.name, numpy=of_numpy)
     if parameter.below is not None:
         helps = {
-            "b": [f"the places that are True, says `{PLACES[library].format(name=parameter.name)}`"],
+            "b": [f"for the positions that are True write `{PLACES[library].format(name=parameter.name)}`"],
             "f": [f"if all are whole numbers, write `{converted}`"],
         }
         return said("no index", parameter, found=name, helps=helps.get(kind, []))

@@ -112,7 +112,7 @@ class _Integers(Numbers[int]):
     def _origin(self, name: str, value: int) -> str:
         source = self.sources.get(name)
         if source is not None:
-            return f"`{name}` is {value}, told by {self.where(source)}"
+            return f"`{name}` is {value}, from {self.where(source)}"
         sparse = [p for p in self.inputs if p.pattern and name in symbols_in(p.pattern.shape)]
         how = f"as `{sparse[0].name}` or its name tells" if sparse else "as given by name"
         return f"`{name}` is {value}, {how}"

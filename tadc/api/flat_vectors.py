@@ -85,9 +85,12 @@ class Flat:
                     raise usage(f"size `{size}` of `{name}` is not known", help)
         self.shapes = {name: shape_at(shapes[name], sizes) for name in self.names}
         types = f.program.types()
-        self._types = {name: np.dtype(types[name].replace("f", "float")) for name in self.names}
+        self._types = {name: _dtype(types[name]) for name in self.names}
         self.size = sum(map(prod, self.shapes.values()))
         self._sizes = sizes
+        for name in start:
+            if (found := shape_of(start[name])) != self.shapes[name]:
+                raise usage(f"`{name}` has shape {found}, expected {self.shapes[name]}")
         self._start = start
         #: Whether one scalar comes out.
         self.is_scalar = [d.shape for d in f.program.outputs] == [()]
@@ -110,7 +113,7 @@ class Flat:
         for name, shape in self.shapes.items():
             if name not in found:
                 raise usage(f"there is no array for `{name}`", f"pass one: `pack({{'{name}': …, …}})`")
-            part = np.asarray(found[name], np.float64)
+            part = _numbers(found[name], f"`{name}`")
             if part.shape != shape:
                 raise usage(f"`{name}` has shape {part.shape}, expected {shape}")
             parts.append(part.reshape(-1))
@@ -122,7 +125,7 @@ class Flat:
 
         Raises UsageError for a vector of another size.
         """
-        vector = np.asarray(v, np.float64)
+        vector = _numbers(v, "the vector")
         if vector.shape != (self.size,):
             parts = ", ".join(f"{name} has {prod(shape)}" for name, shape in self.shapes.items())
             message = f"a vector of {self.size} elements is asked for, not of shape {vector.shape}"
@@ -144,15 +147,25 @@ class Flat:
         """
         optimize = imported("scipy.optimize", "bounds are those of SciPy", "scipy")
         _refuse_unknown(limits, self.names)
+        pairs: Mapping[str, Any] = limits
+        for name, pair in pairs.items():
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                help = f"write `{name}=(0, 1)`; None is no bound"
+                raise usage(f"bounds of `{name}` are a pair, not {shown_value(pair)}", help)
         sides: list[Vector] = []
         for side, nothing in enumerate((-np.inf, np.inf)):
             each = {name: limits[name][side] if name in limits else None for name in self.names}
-            parts = {
-                name: np.broadcast_to(np.asarray(nothing if limit is None else limit, np.float64), shape)
-                for (name, limit), shape in zip(each.items(), self.shapes.values(), strict=True)
-            }
+            parts = {name: self._limit(name, nothing if each[name] is None else each[name]) for name in each}
             sides.append(self.pack(parts))
         return optimize.Bounds(*sides)
+
+    def _limit(self, name: str, limit: Any) -> Vector:
+        """A bound of each element of an input. Raises UsageError for one of another shape."""
+        found, shape = _numbers(limit, f"a bound of `{name}`"), self.shapes[name]
+        try:
+            return np.broadcast_to(found, shape)
+        except ValueError:
+            raise usage(f"a bound of `{name}` has shape {found.shape}, expected {shape} or ()") from None
 
     # -- values and derivatives ------------------------------------------------------------------
 
@@ -207,7 +220,7 @@ class Flat:
     def vjp(self, v: Any, u: Any, /, **given: Any) -> Vector:
         """The transposed Jacobian of a vector at v, times a vector u of results."""
         shapes = self._result_shapes(v, given)
-        whole, begin = np.asarray(u, np.float64).reshape(-1), 0
+        whole, begin = _numbers(u, "the vector of results").reshape(-1), 0
         count = sum(map(prod, shapes.values()))
         if whole.size != count:
             raise usage(f"a vector of {count} results is asked for, not of {whole.size}")
@@ -216,7 +229,7 @@ class Flat:
         for output, shape in shapes.items():
             name = self._vjp.cotangents[output]
             part = whole[begin : begin + prod(shape)].reshape(shape)
-            more[name] = part.astype(types[name].replace("f", "float"), copy=False)
+            more[name] = part.astype(_dtype(types[name]), copy=False)
             begin += prod(shape)
         return _vector(self._run(self._vjp, v, given, more))
 
@@ -307,6 +320,24 @@ def _rows(block: Any, shape: tuple[int, ...]) -> int:
     return prod(block.shape[: block.ndim - len(shape)])
 
 
+def _numbers(given: Any, name: str) -> Vector:
+    """What is given as numbers of f64. Raises UsageError for what is no array of real numbers."""
+    try:
+        found = np.asarray(given)
+        if found.dtype.kind != "c":
+            return found.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as problem:
+        raise usage(f"{name} is not an array of numbers: {problem}") from None
+    raise usage(f"{name} has elements of type {found.dtype}, which f64 cannot hold without loss")
+
+
+def _dtype(type: str) -> np.dtype[Any]:
+    """NumPy's type of elements of a type of the language; bf16 is one of ml_dtypes."""
+    if type == "bf16":
+        return np.dtype(imported("ml_dtypes", "NumPy has no bf16 of its own", "bf16").bfloat16)
+    return np.dtype(type.replace("f", "float"))
+
+
 def _vector(parts: Sequence[Any]) -> Vector:
     return np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in parts])
 
@@ -323,6 +354,9 @@ def _checked(f: Function, chosen: Any, given: Arrays) -> tuple[str, ...]:
     sizes = f.per_value.symbols if f.per_value is not None else ()
     _refuse_unknown(names, f.inputs)
     _refuse_unknown(given, [*f.inputs, *sizes, *f.program.sizes])
+    indices = [name for name in names if name not in f.differentiable]
+    if indices:
+        raise usage(f"`{indices[0]}` is an index array, which has no derivative", "pass it by name")
     both = [name for name in dict.fromkeys(names) if name in given or names.count(name) > 1]
     if both:
         raise usage(f"`{both[0]}` is named twice", "an input is given or is part of the vector")

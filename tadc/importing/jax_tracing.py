@@ -40,7 +40,8 @@ def _refusing(name: str, place: SourcePlace | None) -> Generator[None]:
         refuse(
             f"JAX cannot trace `{name}`: {first_line(error)}",
             user_place(error) or place,
-            "choices by values are `jnp.where` or `lax.cond`; arguments that are no arrays are `static`",
+            "pass an example array for each argument, and others by name as `static`; choices by values are "
+            "`jnp.where` or `lax.cond`",
         )
     except jax.core.InconclusiveDimensionOperation as error:
         refuse(

@@ -72,7 +72,8 @@ def _exported(
             refuse(
                 f"PyTorch cannot export `{name}`: {first_line(error)}",
                 user_place(error) or place,
-                "control flow by values of tensors, side effects, and all that `torch.export` does not take",
+                "`torch.export` needs an example tensor for each input, and rejects side effects and "
+                "control flow that depends on elements",
             )
 
 

@@ -25,7 +25,7 @@ OK = Status("TADC_OK", 0, "the outputs are computed")
 BAD_SIZE = Status(
     "TADC_BAD_SIZE",
     1,
-    "a size is less than 0 or too large, or the program has no meaning for these",
+    "a size is less than 0 or too large, or the program is not defined for these sizes",
     ("size range", SIZES.what),
 )
 NULL = Status("TADC_NULL", 2, "a tensor with elements is NULL", (UNREAD.what,))

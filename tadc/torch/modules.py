@@ -64,7 +64,7 @@ class FunctionModule(torch.nn.Module):
         values = dict(zip(self._asked, args, strict=False))
         if len(args) > len(self._asked) or any(name in values or name not in self._asked for name in kwargs):
             asked = ", ".join(self._asked)
-            raise usage(f"the module takes {asked or 'nothing'}; its parameters are set in it")
+            raise usage(f"the inputs of the module are {asked or 'none'}; its parameters are stored in it")
         values.update(kwargs)
         for name in self._computed_by.inputs:
             if name not in self._asked:

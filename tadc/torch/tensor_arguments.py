@@ -59,7 +59,8 @@ def no_sparse_tensor(parameter: Parameter, value: Any) -> Diagnostic | None:
     if isinstance(value, torch.Tensor):
         return None
     name = parameter.name
-    message = f"`{name}` is no tensor but {type(value).__name__}; of sparse ones `torch.sparse_*` are taken"
+    kind = type(value).__name__
+    message = f"`{name}` is not a tensor but a value of type {kind}; sparse ones are `torch.sparse_*`"
     helps: list[str] = []
     if hasattr(value, "tocoo"):
         made = f"torch.sparse_csr_tensor({name}.indptr, {name}.indices, {name}.data, {name}.shape)"

@@ -137,7 +137,7 @@ class TorchFunction:
         made = f"g = f.at({', '.join(given)}).torch" if given else "g = f.torch"
         if not self._is_sparse:
             what = "types" if self.function.type_parameters is not None else "sizes"
-            text = f"error[TAD0501]: the {what} of a function in a graph are told by its tensors"
+            text = f"error[TAD0501]: the {what} of a function in a graph come from its tensors"
             return f"{text}: write {made} outside of it"
         return (
             "error[TAD0504]: no graph of PyTorch takes a sparse tensor: outside of it make "

@@ -30,7 +30,7 @@ def problem_of(f: tadc.Function, *args: Any, **how: Any) -> Any:
 def test_what_is_repeated_more_often_than_there_is_room_for(element: Any, bytes: str) -> None:
     problem = problem_of(SUM, np.broadcast_to(element, (1 << 30, 1 << 20)))
     assert problem.code == "TAD0506"
-    assert problem.message.startswith(f"`x` has to be copied, which takes {bytes} of memory: ")
+    assert problem.message.startswith(f"`x` must be copied, which needs {bytes} of memory: ")
     assert problem.notes[-1] == "the program declares `x: f64[N, M]`"
     assert problem.helps == [
         "its elements are repeated: pass them once, and let the formula read them more often"
@@ -48,7 +48,7 @@ def test_a_process_with_less_memory_than_the_system(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(np, "require", refuse)
     problem = problem_of(F, np.ones(6)[::2])
-    assert problem.message == "`x` has to be copied, which takes 24 bytes of memory: there is no room for it"
+    assert problem.message == "`x` must be copied, which needs 24 bytes of memory: there is no room for it"
     assert problem.notes[0] == "it has strides (16,)"
 
 

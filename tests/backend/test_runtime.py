@@ -267,7 +267,7 @@ def test_out_that_is_an_input(kernel: HostKernel) -> None:
         ({"y": np.zeros((3, 5), ">f8")}, "`out` for `y` has elements of type >f8, expected float64"),
         ({"y": read_only(A)}, "`out` for `y` is read-only"),
         ({"y": A.tolist()}, "`out` for `y` is of type list, not a NumPy array"),
-        ({"Y": np.zeros((3, 5))}, "`out` names `Y`, no output"),
+        ({"Y": np.zeros((3, 5))}, "`out` names `Y`, which is not an output"),
         (np.zeros((3, 5)), "`out` gives 1 arrays for 2 outputs"),
         ((A, A, A), "`out` gives 3 arrays for 2 outputs"),
     ],

@@ -74,8 +74,8 @@ REFUSED: list[tuple[str, Callable[[Any], Any], str]] = [
     ("TAD0503", lambda f: f(jnp.ones((2, 3)), W), "`x` has 2 dimensions"),
     ("TAD0504", lambda f: f(X, jnp.ones(2, complex)), "complex128"),
     ("TAD0504", lambda f: f(X, [1j, 2]), "complex128"),
-    ("TAD0504", lambda f: f("x", W), "no array of numbers"),
-    ("TAD0504", lambda f: f(X, {"w": W}), "a mapping, no array"),
+    ("TAD0504", lambda f: f("x", W), "not an array of numbers"),
+    ("TAD0504", lambda f: f(X, {"w": W}), "a mapping, not an array"),
     ("TAD0507", lambda f: f(jnp.ones(1), jnp.ones(3)), "N"),
 ]
 

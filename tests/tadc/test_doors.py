@@ -103,7 +103,7 @@ MISTAKES = {
         SINGLE,
         {"x": X.astype("f4"), "z": np.ones(5, "f4")},
         "error[TAD0503]: dimension 0 of `z` has 5 elements, expected 4\n"
-        "  = note: the program declares `z: f32[N]`\n  = note: `N` is 4, told by dimension 0 of `x`",
+        "  = note: the program declares `z: f32[N]`\n  = note: `N` is 4, from dimension 0 of `x`",
         doors=f"{IN_SHAPES} {SHAPES_ALONE}",
     ),
     "elements": Mistake(
@@ -159,11 +159,14 @@ MISTAKES = {
     "None": Mistake(
         SCALED,
         of(x=None),
-        "error[TAD0504]: `x` is no array of numbers: it is of type NoneType",
+        "error[TAD0504]: `x` is not an array of numbers but a value of type NoneType",
         doors=IN_SHAPES,
     ),
     "text": Mistake(
-        SCALED, of(x="abc"), "error[TAD0504]: `x` is no array of numbers: it is of type str", doors=IN_SHAPES
+        SCALED,
+        of(x="abc"),
+        "error[TAD0504]: `x` is not an array of numbers but a value of type str",
+        doors=IN_SHAPES,
     ),
     "masked": Mistake(
         SCALED,
@@ -183,7 +186,9 @@ MISTAKES = {
         "error[TAD0504]: `x` is a sparse array, and the program has all its elements",
         doors=ANY,
     ),
-    "mapping": Mistake(SCALED, of(x={"x": X}), "error[TAD0504]: `x` is a mapping, no array", doors=IN_SHAPES),
+    "mapping": Mistake(
+        SCALED, of(x={"x": X}), "error[TAD0504]: `x` is a mapping, not an array", doors=IN_SHAPES
+    ),
     "scalar for array": Mistake(
         SCALED, of(x=2.0), "error[TAD0503]: `x` has 0 dimensions, shape (), expected 1", doors=IN_SHAPES
     ),
@@ -196,7 +201,7 @@ MISTAKES = {
     "device": Mistake(
         SCALED,
         of(x=Elsewhere()),
-        "error[TAD0504]: `x` cannot be read: it lies on a device (Metal) that no kernel runs on",
+        "error[TAD0504]: `x` cannot be read: it is on a device without kernels (Metal)",
         doors=IN_SHAPES,
     ),
     "index type": Mistake(
@@ -427,7 +432,7 @@ READ_ONLY.flags.writeable = False
         (np.zeros(5), "`out` for `y` has shape (5,), expected (4,)", False),
         (np.zeros((2, 2)), "`out` for `y` has 2 dimensions, shape (2, 2), expected 1", False),
         ((np.zeros(4), np.zeros(4)), "`out` gives 2 arrays for 1 outputs", False),
-        ({"z": np.zeros(4)}, "`out` names `z`, no output", False),
+        ({"z": np.zeros(4)}, "`out` names `z`, which is not an output", False),
         (READ_ONLY, "`out` for `y` is read-only", True),
         (REPEATED, "elements of `out` for `y` overlap", True),
         ([0.0] * 4, "`out` gives 4 arrays for 1 outputs", False),

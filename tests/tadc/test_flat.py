@@ -99,6 +99,13 @@ def test_f32_is_computed_in_f32_and_given_in_f64() -> None:
     np.testing.assert_allclose(g.jvp(v, v), 1.5 * v[:3] ** 2, rtol=1e-6)
 
 
+def test_bf16_is_computed_in_bf16_and_given_in_f64() -> None:
+    pytest.importorskip("ml_dtypes")
+    g = tadc.flat(tadc.function("x: bf16[N]; y[i] = 2*x[i]"), "x", N=2)
+    assert g([1.0, 1.001]).tolist() == [2.0, 2.0]
+    assert g.vjp([1.0, 2.0], [1.0, 1.0]).tolist() == [2.0, 2.0]
+
+
 def test_sizes_that_a_kernel_is_compiled_for() -> None:
     f = tadc.function("x: f64[N]; size K; y[i: N//K] = x[K*i]**2")
     g = tadc.flat(f, {"x": np.arange(6.0)}, K=2)
@@ -144,6 +151,7 @@ def test_scipy_takes_bounds_as_they_are() -> None:
     np.testing.assert_allclose(found.x, [0, 0.5, 3], atol=1e-6)
 
 
+READ = tadc.function("i: index[E] in N; x: f64[N]; s[e] = x[i[e]]")
 PLAIN = tadc.function("x: f64[2]; y[i] = x[i]")
 F = tadc.function("x: f64[N]; w: f64[M]; s = sum{i} (x[i]**2) + sum{j} (w[j])")
 
@@ -165,6 +173,13 @@ F = tadc.function("x: f64[N]; w: f64[M]; s = sum{i} (x[i]**2) + sum{j} (w[j])")
         (lambda: tadc.flat(F, "x", w=[1.0], N=3)([1.0, 2, 3], q=1), "there is no input `q`"),
         (lambda: tadc.flat(F, "x", w=[1.0], N=3).pack(), "there is no array for `x`"),
         (lambda: tadc.flat(F, "x", w=[1.0], N=3).pack([[1.0]]), r"`x` has shape \(1,\), expected \(3,\)"),
+        (lambda: tadc.flat(F, {"x": [1.0], "w": [1.0]}, N=3), r"`x` has shape \(1,\), expected \(3,\)"),
+        (lambda: tadc.flat(READ, "i"), "is an index array"),
+        (lambda: tadc.flat(PLAIN)([1, 2j]), "the vector has elements of type complex128"),
+        (lambda: tadc.flat(PLAIN)(["a", "b"]), "the vector is not an array of numbers"),
+        (lambda: tadc.flat(PLAIN).pack([[1, "a"]]), "`x` is not an array of numbers"),
+        (lambda: tadc.flat(PLAIN).bounds(x=3), "bounds of `x` are a pair, not 3"),  # pyright: ignore[reportArgumentType]
+        (lambda: tadc.flat(PLAIN).bounds(x=([1, 2, 3], None)), r"a bound of `x` has shape \(3,\)"),
         (lambda: tadc.flat(PLAIN).hessp([1, 2], [1, 2]), "one scalar output"),
         (lambda: tadc.flat(PLAIN).vjp([1, 2], [1]), "a vector of 2 results"),
     ],

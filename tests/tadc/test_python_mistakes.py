@@ -25,7 +25,7 @@ MISTAKES: list[tuple[Callable[[], object], str, str]] = [
     (lambda: F(X, X, dtype="f32"), "TAD0502", "the program says the types"),
     (lambda: F(X, X, N=3), "TAD0502", "there is no argument `N`"),
     (lambda: F([1, "a", 3], X), "TAD0504", "elements of type str"),
-    (lambda: F(X, None), "TAD0504", "no array of numbers: it is of type NoneType"),
+    (lambda: F(X, None), "TAD0504", "not an array of numbers but a value of type NoneType"),
     (lambda: F(X, [[1, 2], [3]]), "TAD0504", "`w` cannot be read as an array"),
     (lambda: F(X, X + 1j), "TAD0504", "pass the real part: `w.real`"),
     (lambda: F(X, X.astype(object)), "TAD0504", "make it an array of numbers"),

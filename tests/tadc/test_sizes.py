@@ -33,7 +33,7 @@ def test_arrays_that_disagree() -> None:
     f = tadc.function(two)
     with pytest.raises(tadc.ArgumentError) as found:
         f(np.ones((3, 4)), np.ones(5))
-    assert "`M` is 4, told by dimension 1 of `x`" in str(found.value)
+    assert "`M` is 4, from dimension 1 of `x`" in str(found.value)
 
 
 def test_rank_and_fixed_extents() -> None:

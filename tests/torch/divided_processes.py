@@ -111,8 +111,8 @@ def refused(layer: Any, mesh: Any, values: Any) -> None:
         "row: index[E] in N; A: f64[N, N] at (row, row); u: f64[N]; y[i] = sum{j} (A[i, j]*u[j])"
     ).torch
     for call, words in (
-        (lambda: layer(x, values[1], b), "`w` is no DTensor, but `x` is one"),
-        (lambda: layer(x.detach().requires_grad_(), other, b), "`w` is a DTensor of another mesh than `x`"),
+        (lambda: layer(x, values[1], b), "`w` is not a DTensor, but `x` is"),
+        (lambda: layer(x.detach().requires_grad_(), other, b), "`w` is on another mesh than `x`"),
         (lambda: layer(x, w, w), "2 dimensions"),
         (lambda: layer(x, b[:, None], b), "dimension 1 of `w` has 1 elements, expected 4"),
         (lambda: layer(x.float(), w, b), "type float32, expected float64"),

@@ -223,7 +223,8 @@ def test_sizes_that_a_sparse_tensor_tells_are_those_of_others(product: tadc.Func
     with pytest.raises(tadc.ArgumentError, match=r"declares `A: f64\[N, M\] at \(row, col\)`"):
         product.torch(DENSE.to(torch.float32).to_sparse(), torch.ones(7, dtype=torch.float64))
     with pytest.raises(
-        tadc.ArgumentError, match=r"no tensor but csr_array;.*\n.*\n.*torch.sparse_csr_tensor\("
+        tadc.ArgumentError,
+        match=r"not a tensor but a value of type csr_array;.*\n.*\n.*torch.sparse_csr_tensor\(",
     ):
         product.torch(csr_array(DENSE.numpy()), torch.ones(7, dtype=torch.float64))
 

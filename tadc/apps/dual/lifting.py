@@ -28,10 +28,12 @@ def lifted(fn: Callable[..., Any]) -> Callable[..., Any]:
     `global` names do not. Raises TypeError for what is no Python function: there is no code to lift.
     """
     found = _Lifting().value(fn)
+    if fn in (abs, pow, sum) or getattr(fn, "__module__", "") == "_operator":
+        return found  # these ask the numbers
     if found is fn and not isinstance(fn, types.FunctionType):
         name = getattr(fn, "__name__", type(fn).__name__)
         help = "the derivative of a program is `tadc.jvp(f)`" if name == "Function" else ""
-        raise usage(f"`{name}` is no function written in Python: there is no code to lift", help)
+        raise usage(f"`{name}` is not a function written in Python: it has no code to lift", help)
     return found
 
 
