@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-#: Pages that have more to show than a column holds: they have no menus beside them.
+#: Pages that, as files, have more to show than a column holds: they have no menus beside them.
 #: Pages of the gallery have long lines and no sections: they have no menu on the right.
 WIDE = ("index.md", "playground.md")
 #: The titles of pages whose first line does not tell them from others.
@@ -17,7 +17,8 @@ LENGTH = 170
 def with_head(page: str, text: str) -> str:
     """The text of a page behind its head; ValueError where it has no sentence that says what it is for."""
     lines = [f"title: {json.dumps(title_of(page, text))}", f"description: {json.dumps(description_of(text))}"]
-    hidden = ["navigation", "toc"] if page in WIDE else ["toc"] if page.startswith("gallery/") else []
+    is_wide = page in WIDE or page.startswith("files/")
+    hidden = ["navigation", "toc"] if is_wide else ["toc"] if page.startswith("gallery/") else []
     if hidden:
         lines += ["hide:", *(f"  - {menu}" for menu in hidden)]
     return "\n".join(["---", *lines, "---", text])
