@@ -20,7 +20,7 @@ from typing import Any
 from page_figures import figures_of_pages
 
 HTML = Path(__file__).parent.parent / "build" / "site" / "html"
-PAGES = "index arrays gallery/index gallery/gauge_block api/jax errors/TAD0302 playground".split()
+PAGES = "index arrays gallery/index gallery/gauge_block api/jax errors/TAD0302 playground 404".split()
 #: The pages whose figures are shown: one of each kind.
 FIGURES = "index tutorial language jax api/functions gallery/gauge_block errors/TAD0302 playground".split()
 #: Milliseconds for each thing that is waited for.
