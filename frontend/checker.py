@@ -75,7 +75,7 @@ def check(
         raise CompileError([Diagnostic("TAD0405", "the program is empty", helps=helps, source=source)])
     checker = program = None
     with deep_recursion(), limits_told(source), suppress(Enough):
-        checker = _Checker(module, reporter, given, memory=None if given else memory)
+        checker = _Checker(module, reporter, given, memory=memory)
         program = checker.program()
     if checker is not None and checker.stored_lets and len(reporter.diagnostics) > len(module.errors):
         # What is read of them may be something everywhere.

@@ -130,19 +130,23 @@ def check_tree(
         asked = replace(found, excluded=()) if sizes else found
         found.doubts = tuple(doubts(asked, tree, source))
     except SizesNeeded as needed:
-        return _per_value(tree, source, sizes, dict(needed.symbols))
+        return _per_value(tree, source, sizes, dict(needed.symbols), memory)
     return found
 
 
 def _per_value(
-    tree: syntax.Module, source: Source, sizes: Mapping[str, int], places: dict[str, Span]
+    tree: syntax.Module,
+    source: Source,
+    sizes: Mapping[str, int],
+    places: dict[str, Span],
+    memory: CheckMemory | None,
 ) -> PerValue:
     first: CompileError | None = None
     tried = _examples(tree)
     while tried:
         values = {**dict(zip(places, tried[0], strict=False)), **sizes}
         try:
-            example = check(tree, source, values)
+            example = check(tree, source, values, memory=memory)
         except SizesNeeded as needed:
             places |= needed.symbols
         except CompileError as error:

@@ -70,7 +70,8 @@ def _signature(
     """What a word means to a definition; its places do not matter."""
     site = names.sites.get(word)
     where = (site.kind, site.verb) if site else None
-    known = _meaning(names.known[word]) if word in names.known else "unknown"
+    # A name in a statement that cannot be read means as little to a definition as one that nothing has.
+    known = _meaning(names.known.get(word)) if word in names.known or site is None else "unknown"
     output = _meaning(declared[word]) if word in declared else "undeclared"
     return where, word in names.defined, known, output
 

@@ -77,11 +77,27 @@ class Analysis:
 
     def all_of(self, symbol: NameMeaning) -> list[Occurrence]:
         """Where something is named."""
-        return [o for o in self.names if o.symbol == symbol]
+        return self._by_meaning.get(symbol, [])
 
     @cached_property
-    def _statements(self) -> tuple[syntax.Statement, ...]:
-        return (*self.module.statements, *self.module.mended)
+    def _by_meaning(self) -> dict[NameMeaning, list[Occurrence]]:
+        found: dict[NameMeaning, list[Occurrence]] = {}
+        for occurrence in self.names:
+            found.setdefault(occurrence.symbol, []).append(occurrence)
+        return found
+
+    @cached_property
+    def statements(self) -> tuple[syntax.Statement, ...]:
+        """All that could be read, in the order of the text."""
+        found = (*self.module.statements, *self.module.mended)
+        return tuple(sorted(found, key=lambda s: s.span.start))
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[syntax.Statement]]:
+        found: dict[str, list[syntax.Statement]] = {}
+        for statement in self.statements:
+            found.setdefault(statement.name, []).append(statement)
+        return found
 
     # -- meanings ---------------------------------------------------------------------------
 
@@ -107,8 +123,8 @@ class Analysis:
                     f" = {known.value}" if isinstance(known, ScopedSize) and known.value is not None else ""
                 )
                 first = next(o.span for o in self.all_of(symbol) if o.binds)
-                told = next((s for s in self._statements if s.span.start <= first.start < s.span.end), None)
-                return self._text(told) if told else symbol.name, f"a size{value}"
+                n = bisect_right(self.statements, first.start, key=lambda s: s.span.start) - 1
+                return self._text(self.statements[n]), f"a size{value}"
             case "unknown":
                 return symbol.name, "nothing has this name"
 
@@ -122,7 +138,7 @@ class Analysis:
     @cached_property
     def _binders(self) -> dict[int, tuple[syntax.IndexSpec, syntax.Define | syntax.ReduceExpr]]:
         """What binds indices, by the places of these."""
-        nodes = (node for statement in self._statements for _, _, node in walk(statement))
+        nodes = (node for statement in self.statements for _, _, node in walk(statement))
         binders = (node for node in nodes if isinstance(node, syntax.Define | syntax.ReduceExpr))
         return {spec.span.start: (spec, node) for node in binders for spec in node.indices}
 
@@ -131,7 +147,7 @@ class Analysis:
 
     def _of_tensor(self, name: str) -> tuple[str, str]:
         known = self.meanings.known.get(name) if self.meanings else None
-        statements = [s for s in self._statements if s.name == name]
+        statements = self._by_name.get(name, [])
         define = next((s for s in statements if isinstance(s, syntax.Define)), None)
         lines = [self._text(s) for s in statements]
         # Where types are parameters, that of a definition hangs on what they are in a call.
@@ -166,7 +182,7 @@ class Analysis:
         tokens = tokenize(self.source).items
         # Those of statements that cannot be read too, but not what is being written.
         names = {t.text for t in tokens if t.kind == "name" and not t.start < offset <= t.end}
-        for name in sorted((names | known.keys()) - {*FUNCTIONS, *SPELLED_REDUCTIONS, *FLOATS}):
+        for name in sorted(names - {*FUNCTIONS, *SPELLED_REDUCTIONS, *FLOATS}):
             symbol = known.get(name)
             if symbol is None or symbol.kind == "unknown":
                 yield Completion(name, "name", "")
@@ -185,10 +201,10 @@ class Analysis:
             raise NotRenamed("only tensors, sizes and indices have other names")
         if self.module.errors:
             raise NotRenamed("the program has errors of syntax, behind which names may stand")
-        if not _NAME.fullmatch(name) or name in RESERVED:
-            raise NotRenamed(
-                f"`{name}` is no name: it is reserved, or has other characters than letters and `_`"
-            )
+        if name in RESERVED:
+            raise NotRenamed(f"`{name}` is a word of the language")
+        if not _NAME.fullmatch(name):
+            raise NotRenamed(f"`{name}` is no name, which has letters, digits and `_`, and no digit first")
         spans = [o.span for o in self.all_of(found.symbol)]
         if self._with_name(spans, name) != self._numbered(self.names):
             raise NotRenamed(f"`{name}` means something else here")

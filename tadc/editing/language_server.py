@@ -21,7 +21,7 @@ from tadc.frontend.diagnostics import GUESS, CompileError, Diagnostic
 from tadc.frontend.packages import VERSION
 from tadc.frontend.remembered import CheckMemory
 from tadc.frontend.source import Source, Span
-from tadc.frontend.syntax import Module
+from tadc.frontend.syntax import Module, SizeDecl
 
 #: Seconds without an edit before a text is checked: keys that are pressed at once are one edit.
 _PAUSE = 0.02
@@ -152,8 +152,26 @@ def _add_meanings(server: TadServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=["["]))
     def complete(params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
         found, places = server.analysis(params.text_document.uri)
-        words = found.completions(places.offset(params.position))
-        return [lsp.CompletionItem(w.word, kind=_KINDS[w.kind], detail=w.about or None) for w in words]
+        words = enumerate(found.completions(places.offset(params.position)))
+        # Editors would sort them by their letters.
+        return [
+            lsp.CompletionItem(w.word, kind=_KINDS[w.kind], detail=w.about or None, sort_text=f"{n:05}")
+            for n, w in words
+        ]
+
+    @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def outline(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+        found, places = server.analysis(params.text_document.uri)
+        shown: list[lsp.DocumentSymbol] = []
+        for statement in found.statements:
+            kind = lsp.SymbolKind.Variable
+            if isinstance(statement, SizeDecl):
+                kind = lsp.SymbolKind.Constant
+            name = places.range(statement.name_span)
+            meaning = found.about(statement.name_span.start)
+            detail = meaning[2] if meaning else None
+            shown.append(lsp.DocumentSymbol(statement.name, kind, places.range(statement.span), name, detail))
+        return shown
 
 
 def _add_names(server: TadServer) -> None:
@@ -172,6 +190,14 @@ def _add_names(server: TadServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
         return named(params, binds=False)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def highlights(params: lsp.DocumentHighlightParams) -> list[lsp.DocumentHighlight]:
+        found, places = server.analysis(params.text_document.uri)
+        here = found.name_at(places.offset(params.position))
+        names = found.all_of(here.symbol) if here else []
+        read, written = lsp.DocumentHighlightKind.Read, lsp.DocumentHighlightKind.Write
+        return [lsp.DocumentHighlight(places.range(o.span), written if o.binds else read) for o in names]
 
     @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
     def nameable(params: lsp.PrepareRenameParams) -> lsp.Range | None:

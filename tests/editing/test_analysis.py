@@ -95,7 +95,7 @@ def test_renaming() -> None:
     for name, why in (
         ("x", "something else"),
         ("n", "something else"),
-        ("exp", "reserved"),
+        ("exp", "a word of the language"),
         ("1a", "no name"),
     ):
         with pytest.raises(NotRenamed, match=why):
@@ -123,6 +123,8 @@ def test_completions_know_statements_that_cannot_be_read() -> None:
     assert {"row", "x", "exp", "sum", "norm", "let", "bf16"} <= words.keys()
     assert "r" not in words
     assert words["exp"].kind == "function"
+    found, offset = at("x: f64[N]\nlet total = sum{n} (x[n])\ny = to|")
+    assert "to" not in {c.word for c in found.completions(offset)}
 
 
 def test_names_of_statements_with_errors_are_known() -> None:
@@ -175,11 +177,8 @@ def test_what_is_remembered_changes_nothing(seed: int) -> None:
         same_with_memory([*texts, texts[0]])
 
 
-def test_an_edit_checks_one_definition(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [f"let h{n}[i] = x[i] + {n}" for n in range(30)]
-    text = "\n".join(["x: f64[N]", *lines, "y = sum{i} (h7[i] * h8[i])"])
-    memory = CheckMemory()
-    analysed(Source(text), memory)
+def definitions_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The definitions whose terms are read from now on, once for each term."""
     read: list[str] = []
     whole = ValueReader.read
 
@@ -188,11 +187,46 @@ def test_an_edit_checks_one_definition(monkeypatch: pytest.MonkeyPatch) -> None:
         return whole(self, expr, setting)
 
     monkeypatch.setattr(ValueReader, "read", noted)
+    return read
+
+
+def test_an_edit_checks_one_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"let h{n}[i] = x[i] + {n}" for n in range(30)]
+    text = "\n".join(["x: f64[N]", *lines, "y = sum{i} (h7[i] * h8[i])"])
+    memory = CheckMemory()
+    analysed(Source(text), memory)
+    read = definitions_read(monkeypatch)
     analysed(Source(text.replace("+ 7", "* 7")), memory)
     assert set(read) == {"h7"}
     read.clear()
     analysed(Source(text.replace("let h7[i] =", "let h7[i: 3] =")), memory)
     assert set(read) == {"h7", "y"}
+
+
+def test_an_edit_of_a_program_for_each_value_checks_one_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"let h{n}[i: N, j: M] = x[M*i + j] + {n}" for n in range(8)]
+    text = "\n".join(["x: f64[L]", "size N; size M", *lines, "y = sum{i, j} (h3[i, j] * h4[i, j])"])
+    same_with_memory([text, text.replace("+ 7", "* i"), text.replace("M*i + j] + 3", "M*i + N*j] + 3"), text])
+    memory = CheckMemory()
+    analysed(Source(text), memory)
+    read = definitions_read(monkeypatch)
+    analysed(Source(text.replace("+ 7", "* 7")), memory)
+    # All that multiply by a size are looked at to find it, and with a value for it one of them.
+    assert read.count("h7") == 2 * read.count("h6") > 0
+
+
+def test_a_statement_that_is_half_written_changes_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"let h{n}[i] = x[i] + {n}" for n in range(30)]
+    text = "\n".join(["x: f64[N]", *lines, "y = sum{i} (h7[i] * h8[i])"])
+    memory = CheckMemory()
+    analysed(Source(text), memory)
+    read = definitions_read(monkeypatch)
+    for end in ("z", "z[i]", "z[i] =", "z[i] = x[", "z[i] = x[i", "z[i] = x[i] *"):
+        found = analysed(Source(f"{text}\n{end}"), memory)
+        assert found.diagnostics == analysed(Source(f"{text}\n{end}")).diagnostics
+        read.clear()
+    analysed(Source(f"{text}\nz[i] = x[i] *"), memory)
+    assert read == []
 
 
 def test_broken_texts_have_answers() -> None:

@@ -124,9 +124,23 @@ def test_meanings_hints_words_and_style(editor: Editor) -> None:
     assert [(hint["position"]["character"], hint["label"]) for hint in hints] == [(3, ": N - 2"), (12, ": 3")]
     words = editor.ask("textDocument/completion", editor.at(2, 16))
     assert {"x", "w", "y", "k", "exp", "let"} <= {word["label"] for word in words}
+    # What the program names stands before functions and words.
+    assert max(words, key=lambda word: word["sortText"])["label"] == "at"
+    assert sorted(words, key=lambda word: word["sortText"])[0]["label"] == "N"
     options = {"textDocument": {"uri": URI}, "options": {"tabSize": 4, "insertSpaces": True}}
     (edit,) = editor.ask("textDocument/formatting", options)
     assert edit["newText"] == TEXT
+
+
+def test_an_outline_and_what_else_has_a_name(editor: Editor) -> None:
+    shown = editor.ask("textDocument/documentSymbol", {"textDocument": {"uri": URI}})
+    assert [(s["name"], s["detail"]) for s in shown] == [
+        ("x", "an argument"), ("w", "an argument"), ("y", "an output, for i = 0..N - 3"),
+    ]  # fmt: skip
+    assert shown[2]["range"] == span(2, 0, 29)
+    assert shown[2]["selectionRange"] == span(2, 0, 1)
+    marked = editor.ask("textDocument/documentHighlight", editor.at(2, 2))
+    assert [m["range"] for m in marked] == [span(2, 2, 3), span(2, 22, 23)]
 
 
 def test_columns_are_utf16(editor: Editor) -> None:

@@ -224,7 +224,8 @@ def test_a_generated_parser_reads_programs(generated: Path) -> None:
         own["binary"] -= len(re.findall(r"^[^#]*\bnorm ?\{", text, re.MULTILINE))
         counts = Counter(kind for kind, _ in theirs)
         assert counts == {kind: n for kind, n in own.items() if kind and n}, text
-        names = [node.name for node in nodes if _KINDS.get(type(node)) == "name"]
+        statements = (syntax.Declare, syntax.SizeDecl, syntax.Define)
+        names = [node.name for node in nodes if isinstance(node, statements)]
         reads = [node.tensor for node in nodes if isinstance(node, syntax.Subscript)]
         assert [word for kind, word in theirs if kind == "name"] == names
         assert [word for kind, word in theirs if kind == "read"] == reads, text
