@@ -243,7 +243,7 @@ def test_a_class_is_named_once() -> None:
 #: How many lines of Python a folder may have: about what it has. Who makes it smaller lowers its limit.
 LIMITS = {
     "lattice": 4_268,
-    "frontend": 12_570,
+    "frontend": 12_575,
     "dialect": 3_392,
     "passes": 53_838,
     "passes/cpu": 1_567,
@@ -257,7 +257,7 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_644,
     "backend": 17_655,
-    "tadc": 44_593,
+    "tadc": 44_639,
     "tadc/apps": 14_479,
 }
 

@@ -27,9 +27,13 @@ _COLORS = {
 }
 
 
+#: Pages of notebooks would give it the font of their texts.
+_PRE = '<pre style="font-family: var(--jp-code-font-family, monospace)">'
+
+
 def preformatted(text: str) -> str:
     """A text as it stands."""
-    return f"<pre>{escape(text)}</pre>"
+    return f"{_PRE}{escape(text)}</pre>"
 
 
 def program_html(text: str) -> str:
@@ -43,7 +47,7 @@ def program_html(text: str) -> str:
         color = _COLORS.get(kind)
         parts += [text[at:start], f'<span style="color:{color}">{word}</span>' if color else word]
         at = end
-    return f"<pre>{''.join([*parts, text[at:]])}</pre>"
+    return f"{_PRE}{''.join([*parts, text[at:]])}</pre>"
 
 
 def formula_html(latex: str, text: str, what: str = "program") -> str:

@@ -46,6 +46,8 @@ def test_programs_have_colours() -> None:
     assert "select(x[i] &lt; 1, sum{k}" in re.sub("<.*?>", "", shown)
     assert re.search(r">sum</span>\{k\}", shown)
     assert re.search(r">f64</span>\[N\]", shown)
+    # Whose columns stand below each other.
+    assert re.search("<pre style=[^>]*monospace", shown)
 
 
 def test_compiled_functions_and_blocks_are_shown() -> None:
