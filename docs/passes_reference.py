@@ -17,8 +17,7 @@ from tempfile import TemporaryDirectory
 from docs.markdown import link, table
 from lit_tests.runner import Script
 from tadc.cli import main
-from tadc.compiler.run_passes import REGISTRY
-from tadc.passes.catalogue import AddDerivatives
+from tadc.passes.catalogue import REGISTRY, AddDerivatives
 from tadc.passes.registry import Pass, PassOption, is_ours, options_of
 from tadc.passes.term_pass import TermPass
 

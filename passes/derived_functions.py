@@ -16,9 +16,8 @@ from tadc.dialect.ops import DERIVED
 from tadc.dialect.program_reader import UnsupportedIR, read_program, tad_functions
 from tadc.frontend.naming import first_free
 from tadc.lattice.late_dataclasses import dataclass, field
-from tadc.passes.function_rewriting import write_beside
 from tadc.passes.term_pass import Refused, TermPass
-from tadc.passes.wrappers import symbol_name
+from tadc.passes.wrappers import symbol_name, write_beside
 
 
 @dataclass

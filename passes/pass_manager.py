@@ -20,10 +20,10 @@ from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.index_sets import IndexSetLimit
 from tadc.lattice.effort import EliminationLimit, WorkLimit, whole
-from tadc.passes.function_rewriting import rewrite_functions
 from tadc.passes.ir_printing import with_dumps
 from tadc.passes.registry import REGISTRY, Pass, is_ours
 from tadc.passes.term_pass import Refused, TermPass
+from tadc.passes.wrappers import rewrite_functions
 
 #: What stopped a pass, for who runs the pipeline: MLIR hands on a text alone. Guarded by `mlir.LOCK`.
 exceeded: list[Exception] = []
@@ -41,39 +41,33 @@ class PipelineError(ValueError):
         self.length = length
 
 
-def run_on_module(item: Pass, module: ir.Module) -> None:
-    """Run a pass on a module; raises UnsupportedIR or a limit with what stops it."""
-    if not isinstance(item, TermPass):
-        item.run(module)
-        return
-    try:
-        rewrite_functions(module, item.rewrite, item.suffix)
-    except Refused as problem:
-        raise UnsupportedIR(str(problem), module.location) from None
-    item.mark(module)
-
-
 def _called(item: Pass, operation: Any, external: Any) -> None:
     """Run a pass under MLIR's pass manager."""
+    place = operation.location
     try:
         with deep_recursion(), whole():
-            run_on_module(item, operation)
+            if isinstance(item, TermPass):
+                rewrite_functions(operation, item.rewrite, item.suffix)
+                item.mark(operation)
+            else:
+                item.run(operation)
+        return
     except UnsupportedIR as problem:
-        problem.location.emit_error(f"{item.argument}: {problem.message}")
-        external.signal_pass_failure()
+        place, what = problem.location, problem.message
+    except Refused as problem:
+        what = str(problem)
     except (IndexSetLimit, WorkLimit, EliminationLimit) as problem:
         exceeded.append(problem)
-        operation.location.emit_error(f"{item.argument}: {problem}")
-        external.signal_pass_failure()
+        what = str(problem)
     except Exception as bug:
         if is_ours(type(item)):
             raise
         # A bug of a plug-in, which its author is to find.
         *_, last = traceback.extract_tb(bug.__traceback__)
         what = f"{type(bug).__name__}: {bug}" if str(bug) else type(bug).__name__
-        message = f"{item.argument}: {what} (at {last.filename}:{last.lineno})"
-        operation.location.emit_error(message)
-        external.signal_pass_failure()
+        what += f" (at {last.filename}:{last.lineno})"
+    place.emit_error(f"{item.argument}: {what}")
+    external.signal_pass_failure()
 
 
 def is_of_mlir(name: str) -> bool:

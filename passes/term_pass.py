@@ -1,7 +1,8 @@
 """Passes that rewrite programs: one core, `Program -> Program`, run in memory or on a module.
 
 The stages of the compiler hand a program from pass to pass. Under MLIR's pass manager, as in a pipeline of
-`tadc.run_passes` or with passes of MLIR in between, each function of a module is read, rewritten and written.
+`tadc.run_passes` or with passes of MLIR in between, each function of a module is read, rewritten and written:
+`pass_manager.py` does that, as these passes know nothing of MLIR.
 """
 
 from __future__ import annotations

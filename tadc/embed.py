@@ -15,8 +15,8 @@ from tadc.dialect.program_reader import UnsupportedIR
 from tadc.dialect.readable_text import to_text
 from tadc.dialect.writer import write_program
 from tadc.frontend.naming import first_free
-from tadc.passes.function_rewriting import rewrite_functions
 from tadc.passes.registry import Pass, flag_option, names_option, number_option, word_option
+from tadc.passes.wrappers import rewrite_functions
 
 __all__ = [
     "Pass",

@@ -9,9 +9,10 @@ from tadc.commands.messages import report_text
 from tadc.commands.option_parser import BadUsage
 from tadc.commands.options import Arguments
 from tadc.compiler.plugins import plugins
-from tadc.compiler.run_passes import REGISTRY, check_names
+from tadc.compiler.run_passes import check_names
 from tadc.frontend.suggest import did_you_mean
-from tadc.passes.dump_requests import Printing, printing
+from tadc.passes.catalogue import REGISTRY
+from tadc.passes.ir_printing import Printing, printing
 from tadc.passes.registry import Pass, PassOption, options_of
 
 

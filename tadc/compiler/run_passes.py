@@ -15,19 +15,12 @@ from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
 from tadc.lattice.late_dataclasses import replace
 from tadc.passes.catalogue import REGISTRY
-from tadc.passes.dump_requests import Printing, dumps_asked, is_timed, printing
+from tadc.passes.ir_printing import asked
 from tadc.passes.map_pass import MapPass
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.write_maps import write_maps
-from tadc.passes.pass_manager import (
-    PipelineError,
-    add_pass,
-    build_pipeline,
-    exceeded,
-    is_of_mlir,
-    left_out,
-)
+from tadc.passes.pass_manager import PipelineError, add_pass, build_pipeline, exceeded, is_of_mlir, left_out
 from tadc.passes.registry import Pass
 
 
@@ -76,7 +69,7 @@ def rewrite_maps(
 
     Raises CompileError as `run_passes`.
     """
-    if dumps_asked():
+    if asked().dumps:
         run_pass_objects(module, passes, source)
         passes = ()
     found: list[tuple[ir.Operation, MapFunction]] = []
@@ -97,7 +90,7 @@ def rewrite_maps(
 
 def _run(manager: Any, module: Any, source: Source | None) -> list[Diagnostic]:
     operation = module.operation
-    if is_timed():
+    if asked().timing:
         manager.enable_timing()
     with LOCK, limits_told(source):
         exceeded.clear()
@@ -122,14 +115,3 @@ def diagnostic_of(problem: Any, source: Source | None, code: str = "TAD0605") ->
     elif place is not None:
         made.notes.append(f"at {place.file}:{place.line}:{place.column}")
     return made
-
-
-__all__ = [
-    "REGISTRY",
-    "Printing",
-    "check_names",
-    "printing",
-    "rewrite_maps",
-    "run_pass_objects",
-    "run_passes",
-]

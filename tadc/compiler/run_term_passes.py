@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic
@@ -10,8 +11,11 @@ from tadc.frontend.forks import MLIR_LOCK
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
-from tadc.passes.dump_requests import banners, changes_asked
+from tadc.passes.ir_printing import asked, banners, print_dump
 from tadc.passes.term_pass import Refused, TermPass
+
+if TYPE_CHECKING:
+    from tadc.dialect.mlir import ir
 
 
 def rewrite_program(program: Program, passes: Iterable[TermPass], source: Source | None = None) -> Program:
@@ -20,23 +24,27 @@ def rewrite_program(program: Program, passes: Iterable[TermPass], source: Source
     Raises CompileError as `run_passes`.
     """
     for item in passes:
-        before, after = banners(item.text(), f"{type(item).__name__}: {{}}".format)
+        before, after = banners(item.text(), type(item).__name__)
         given = program
         if before:
-            _dump(before, program)
+            print_dump(before, module_of(program, source))
         try:
             with MLIR_LOCK, deep_recursion(), limits_told(source):
                 program = item.applied(program)
         except Refused as problem:
             message = f"{item.argument}: {problem}"
             raise CompileError([Diagnostic("TAD0605", message, source=source)]) from None
-        if after and (not changes_asked() or program is not given):
-            _dump(after, program)
+        if after and (not asked().after_change or program is not given):
+            print_dump(after, module_of(program, source))
     return program
 
 
-def _dump(title: str, program: Program) -> None:
+def module_of(program: Program, source: Source | None = None) -> ir.Module:
+    """A module with a program; raises CompileError (TAD0603) where no module can hold it."""
+    from tadc.dialect.index_maps import IndexOverflow
     from tadc.dialect.writer import new_module
-    from tadc.passes.ir_printing import print_dump
 
-    print_dump(title, new_module(program))
+    try:
+        return new_module(program)
+    except IndexOverflow as overflow:
+        raise CompileError([Diagnostic("TAD0603", str(overflow), source=source)]) from None

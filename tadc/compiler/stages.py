@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.compiler.compile_options import Options
-from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.source import Source
 from tadc.lattice.late_dataclasses import dataclass, field, replace
 from tadc.passes.where import Decisions
@@ -110,14 +109,10 @@ class Compilation:
     def module(self) -> Any:
         """The module; raises CompileError (TAD0603) for a program that no module holds."""
         if self.written is None:
-            from tadc.dialect.index_maps import IndexOverflow
-            from tadc.dialect.writer import new_module
+            from tadc.compiler.run_term_passes import module_of
 
             assert self.form is not None
-            try:
-                self.written = new_module(self.form)
-            except IndexOverflow as overflow:
-                raise CompileError([Diagnostic("TAD0603", str(overflow), source=self.source)]) from None
+            self.written = module_of(self.form, self.source)
         return self.written
 
     def names(self) -> set[str]:
@@ -233,31 +228,22 @@ def _laid_out(state: Compilation, lay_out: MapPass) -> list[MapPass]:
 def _split(state: Compilation, cut: CutSums) -> None:
     """Wavefronts, groups, short rows, parts of long sums and contractions to tensors of their own, where
     there may be tensors in between; sums of sums to one."""
-    from tadc.passes.term_catalogue import (
-        CutFibres,
-        JoinSums,
-        Rows,
-        ScatterSums,
-        Separate,
-        Skew,
-        Split,
-        SumSteps,
-    )
+    from tadc.passes import term_catalogue as terms
 
     limit = state.options.memory_limit
     most = -1 if limit is None else limit
-    steps = [] if cut.gpu else [SumSteps(_steps_limit(state))]
+    steps = [] if cut.gpu else [terms.SumSteps(_steps_limit(state))]
     stores = state.options.materialize != "never" and limit != 0
-    scatter = [] if cut.gpu else [ScatterSums(most if stores else 0)]
+    scatter = [] if cut.gpu else [terms.ScatterSums(most if stores else 0)]
     if stores:
-        fibres = [CutFibres(limit=most)] if state.options.long_fibres else []
-        parts = [Split(most), Rows(), *fibres, cut, JoinSums(), Separate(most)]
-        skew, cut.decisions = Skew(most), state.decisions
+        fibres = [terms.CutFibres(limit=most)] if state.options.long_fibres else []
+        parts = [terms.Split(most), terms.Rows(), *fibres, cut, terms.JoinSums(), terms.Separate(most)]
+        skew, cut.decisions = terms.Skew(most), state.decisions
         skew.decisions = parts[-1].decisions = state.decisions
         state.rewrite(skew, *steps, *parts, *scatter)
         cut.mark(state.module.operation)
     else:
-        state.rewrite(*steps, JoinSums(), *scatter)
+        state.rewrite(*steps, terms.JoinSums(), *scatter)
 
 
 def _rewrite_maps(state: Compilation, *passes: MapPass) -> None:

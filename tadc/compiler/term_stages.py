@@ -25,37 +25,19 @@ def differentiate(state: Compilation) -> None:
     options = state.options
     # The certificate and the paper's form show the sums as they are written.
     prepare = [] if options.materialize == "never" or options.separate else [CollectPowers(), Factor()]
-    state.rewrite(*prepare, tensors(options), MODES.get(options.mode, reverse)(options))
+    state.rewrite(*prepare, tensors(options), derivative(options))
 
 
-def forward(options: Options) -> TermPass:
-    """The pass for tangents."""
-    from tadc.passes.term_catalogue import ForwardDiff
+def derivative(options: Options) -> TermPass:
+    """The pass that differentiates: for partial derivatives, for tangents, or for gradients."""
+    from tadc.passes.term_catalogue import DeriveJacobian, ForwardDiff, ReverseDiff
 
-    return ForwardDiff(list(options.wrt or ()), options.mode == "tangents", options.chunk)
-
-
-def reverse(options: Options) -> TermPass:
-    """The pass for gradients."""
-    from tadc.passes.term_catalogue import ReverseDiff
-
-    return ReverseDiff(
-        list(options.wrt or ()),
-        keep_values=options.mode.startswith("value-and"),
-        unit_cotangent=options.mode.endswith("grad"),
-        separate=options.separate,
-    )
-
-
-def jacobian(options: Options) -> TermPass:
-    """The pass for all partial derivatives."""
-    from tadc.passes.term_catalogue import DeriveJacobian
-
-    return DeriveJacobian(list(options.wrt or ()))
-
-
-#: The pass of a mode; reverse mode's for all others.
-MODES = {"jvp": forward, "tangents": forward, "jacobian": jacobian}
+    wrt, mode = list(options.wrt or ()), options.mode
+    if mode == "jacobian":
+        return DeriveJacobian(wrt)
+    if mode in ("jvp", "tangents"):
+        return ForwardDiff(wrt, mode == "tangents", options.chunk)
+    return ReverseDiff(wrt, mode.startswith("value-and"), mode.endswith("grad"), options.separate)
 
 
 def tensors(options: Options, values: bool = False) -> TermPass:
@@ -91,38 +73,29 @@ def clean_up(state: Compilation) -> None:
 
 def hoist(state: Compilation) -> None:
     """Cheaper sums, and tensors for what would be computed more than once, but for what costs less anew."""
-    from tadc.passes.term_catalogue import (
-        CollectPowers,
-        ElementValues,
-        Factor,
-        Fibres,
-        LogProducts,
-        OtherFactors,
-        PackLookups,
-        Recompute,
-        Simplify,
-    )
+    from tadc.passes import term_catalogue as terms
 
     options = state.options
     limit = -1 if options.memory_limit is None else options.memory_limit
     if state.form is None or state.form.index_arrays():
-        state.rewrite(ElementValues(options.materialize, limit), Fibres())
+        state.rewrite(terms.ElementValues(options.materialize, limit), terms.Fibres())
         if options.materialize != "never":
-            state.rewrite(OtherFactors())
-        state.rewrite(Simplify())
-    recompute = Recompute(limit, options.materialize != "auto")
+            state.rewrite(terms.OtherFactors())
+        state.rewrite(terms.Simplify())
+    recompute = terms.Recompute(limit, options.materialize != "auto")
     recompute.decisions = state.decisions
     if options.materialize == "never":
         # The program as it is written, but for what it has no room for.
-        state.rewrite(recompute, PackLookups())
+        state.rewrite(recompute, terms.PackLookups())
         return
-    collect = [] if options.differentiates else [CollectPowers()]
+    collect = [] if options.differentiates else [terms.CollectPowers()]
     # Before a logsumexp is written by the shares of its terms.
-    state.rewrite(LogProducts(limit), *collect, Factor(values=True))
+    state.rewrite(terms.LogProducts(limit), *collect, terms.Factor(values=True))
     known, before = state.names(), state.form
     state.rewrite(recompute)
     if state.form is not before:
-        state.rewrite(Factor(values=True))
+        state.rewrite(terms.Factor(values=True))
     recompute.before = known | state.names()
-    state.rewrite(LogProducts(limit, sums=True), tensors(options, values=True), PackLookups(), recompute)
+    stored = tensors(options, values=True)
+    state.rewrite(terms.LogProducts(limit, sums=True), stored, terms.PackLookups(), recompute)
     state.decisions.check_inlined(known | state.names())

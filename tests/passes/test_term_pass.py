@@ -19,8 +19,13 @@ from tadc.compiler.stages import Compilation
 from tadc.dialect.readable_text import to_text
 from tadc.dialect.writer import new_module
 from tadc.frontend.printer import print_program
+from tadc.frontend.program import Program
 from tadc.frontend.source import Source
+from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import replace
+from tadc.passes.ir_printing import Printing, printing
 from tadc.passes.term_catalogue import CancelDeltas, FoldLiterals, Materialize, ReverseDiff, Simplify
+from tadc.passes.term_pass import TermPass
 
 PASSES = (Materialize(), ReverseDiff(keep_values=True), CancelDeltas(), Simplify(), FoldLiterals())
 PIPELINE = ",".join(item.text() for item in PASSES)
@@ -40,7 +45,10 @@ from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.stages import Compilation
 from tadc.frontend.printer import print_program
+from tadc.frontend.program import Program
 from tadc.frontend.source import Source
+from tadc.lattice.affine import Affine
+from tadc.lattice.late_dataclasses import replace
 state = Compilation(Options(mode="value-and-vjp"), Source(sys.argv[1], "<text>"))
 compile_until(state, "hoist")
 print(print_program(state.form))
@@ -75,6 +83,23 @@ def test_a_pass_that_refuses_a_program_says_why() -> None:
     with pytest.raises(tadc.CompileError, match="no argument `y`; has: x") as problem:
         rewrite_program(program, [ReverseDiff(["y"])])
     assert problem.value.diagnostics[0].code == "TAD0605"
+
+
+class FarAway(TermPass):
+    """Reads at places that no index of MLIR has."""
+
+    def rewrite(self, program: Program) -> Program:
+        (f,) = program.definitions
+        far = Affine.var(f.indices[0]) * 2**64
+        body = program.terms.substitute(f.body, {f.indices[0]: far})
+        return replace(program, definitions=(replace(f, body=body),))
+
+
+def test_a_dump_of_what_no_module_holds_says_so() -> None:
+    program = tadc.function("x: f64[3]; f[i] = x[i]").program
+    with printing(Printing(after_all=True)), pytest.raises(tadc.CompileError) as problem:
+        rewrite_program(program, [FarAway()])
+    assert problem.value.diagnostics[0].code == "TAD0603"
 
 
 def test_terms_need_neither_numpy_nor_mlir() -> None:

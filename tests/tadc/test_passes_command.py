@@ -1,5 +1,6 @@
 """Passes from the command and from Python: what is said of them, plug-ins, and what a text expects."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,10 @@ import tadc
 from tadc.cli import main
 from tadc.commands.expected import differences, expected_of
 from tadc.commands.split_file import pieces_of
-from tadc.compiler.run_passes import REGISTRY
 from tadc.dialect.mlir import ir
 from tadc.frontend.diagnostics import Diagnostic, Label
 from tadc.frontend.source import Source, Span
+from tadc.passes.catalogue import REGISTRY
 
 PROGRAM = ["-e", "x: f64[3]; f[i] = 2 * x[i]"]
 
@@ -67,6 +68,14 @@ def test_print_ir_is_of_the_passes_that_are_named(capsys: pytest.CaptureFixture[
         "--print-ir-after=cse",
     )
     assert err.count("IR Dump After") == err.count("IR Dump") == 3
+
+
+def test_print_ir_after_change_is_of_passes_that_are_printed_before_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = "passes", "cse,tad-simplify", *PROGRAM, "--print-ir-before=cse", "--print-ir-after-change"
+    _, _, err = run(capsys, *arguments)
+    assert re.findall("IR Dump .*? CSE", err) == ["IR Dump Before CSE"]
 
 
 @pytest.mark.parametrize(
