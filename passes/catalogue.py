@@ -1,4 +1,4 @@
-"""All our passes: those on terms of `passes/term_catalogue.py`, and those that work on maps and modules."""
+"""The passes on maps and on modules. Imported, it registers all of ours: `term_catalogue.py` too."""
 
 from __future__ import annotations
 
@@ -136,17 +136,22 @@ Fill = map_pass_of(
 )
 
 
-def _machine_options() -> dict[str, Any]:
-    return {
-        "vector_bytes": number_option(64, "bytes of a vector, 0 for code without vectors"),
-        "registers": number_option(32, "vector registers"),
-        "least_work": number_option(0, "fewest operations of a map that is worth vectors"),
-        "latency": number_option(8, "vector additions in flight at once"),
-        "folds": number_option(1, "1 if instructions can have a memory operand, else 0"),
-        "sets": number_option(64, "sets of the L1 cache"),
-        "ways": number_option(8, "lines in each set of the L1 cache"),
-        "l2": number_option(2 << 20, "bytes of the L2 cache"),
-    }
+@dataclass
+class MachineOptions:
+    """Facts of a CPU, as `CpuMachine` has them."""
+
+    vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
+    registers: int = number_option(32, "vector registers")
+    least_work: int = number_option(0, "fewest operations of a map that is worth vectors")
+    latency: int = number_option(8, "vector additions in flight at once")
+    folds: int = number_option(1, "1 if instructions can have a memory operand, else 0")
+    sets: int = number_option(64, "sets of the L1 cache")
+    ways: int = number_option(8, "lines in each set of the L1 cache")
+    l2: int = number_option(2 << 20, "bytes of the L2 cache")
+
+
+#: The same, for passes that are functions.
+_MACHINE: dict[str, Any] = {spec.name: spec for spec in fields(MachineOptions)}
 
 
 def _fused(function: MapFunction, where: Where, gpu: str, **machine: Any) -> MapFunction:
@@ -163,7 +168,7 @@ Fuse = map_pass_of(
     "maps over the same elements are fused if that costs no more",
     _fused,
     gpu=word_option("", "architecture of the GPU (none: a CPU)", gpu_of),
-    **_machine_options(),
+    **_MACHINE,
 )
 
 
@@ -195,7 +200,7 @@ LayOut = map_pass_of(
     "tensors with short rows have another order of indices; operands of steps have copies",
     _laid_out,
     copies=flag_option("steps of recurrences may read copies of operands"),
-    **_machine_options(),
+    **_MACHINE,
 )
 
 
@@ -217,20 +222,12 @@ Windows = map_pass_of(
 
 @register("tad-to-loops", "functions are scf loops over buffers; no tad operation is left")
 @dataclass
-class ToLoops(Pass):
+class ToLoops(MachineOptions, Pass):
     """Tensors become buffers, maps scf loops: functions over memrefs, with a function for each nest.
 
     Loops are ordered, tiled and vectorised for the machine.
     """
 
-    vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
-    registers: int = number_option(32, "vector registers")
-    least_work: int = number_option(0, "fewest operations of a map that is worth vectors")
-    latency: int = number_option(8, "vector additions in flight at once")
-    folds: int = number_option(1, "1 if instructions can have a memory operand, else 0")
-    sets: int = number_option(64, "sets of the L1 cache")
-    ways: int = number_option(8, "lines in each set of the L1 cache")
-    l2: int = number_option(2 << 20, "bytes of the L2 cache")
     dialects = ("bufferization", "cf", "memref", "scf", "tensor", "vector")
     tensors: bool = flag_option("all functions stay functions of tensors, and call their loops")
 
@@ -241,7 +238,7 @@ class ToLoops(Pass):
 
     def run(self, module: Any) -> None:
         """Lower every function."""
-        machine = CpuMachine(**{name: getattr(self, name) for name in _machine_options()})
+        machine = CpuMachine(**{name: getattr(self, name) for name in _MACHINE})
         called = called_names(module)
         for function in tad_functions(module):
             made = lower_to_loops(
