@@ -47,7 +47,9 @@ def test_every_pass_of_the_catalogues_can_be_switched_off() -> None:
 
 
 def test_the_table_has_each_mechanism() -> None:
-    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| \d+ \|", mechanisms.PAGE.read_text("utf-8"), re.M)
+    rows = re.findall(
+        r"^\| ([^|]+) \| [^|]+ \| \d+ \| \d+\.\d{3} \|", mechanisms.PAGE.read_text("utf-8"), re.M
+    )
     assert sorted(rows) == sorted(switch.name for switch in SWITCHES)
 
 
