@@ -129,13 +129,14 @@ OPTIONS = {
 _for_process: dict[str, Any] = {}
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _ChosenHere:
     """What holds inside of a block, what it says and what the blocks around it say."""
 
     values: Mapping[str, Any]
     block: Choosing | None
     before: _ChosenHere | None
+    has_ended: bool = False
 
 
 _here: ContextVar[_ChosenHere] = ContextVar("chosen here", default=_ChosenHere({}, None, None))
@@ -190,12 +191,20 @@ class Choosing:
     def undo(self) -> None:
         """The block ends."""
         here = _here.get()
-        if here.block is self and here.before is not None:
-            _here.set(here.before)
-        else:
-            # A generator may end in another context than it began in, where nothing is to be undone.
-            here = next((each for each in reversed([*_open.values()]) if each.block is self), here)
-        _open.pop(id(here), None)
+        mine = here
+        while mine is not None and (mine.block is not self or mine.has_ended):
+            mine = mine.before
+        # A generator may end in another context than it began in, where nothing is to be undone.
+        mine = mine or next((each for each in reversed([*_open.values()]) if each.block is self), None)
+        if mine is None:
+            return
+        mine.has_ended = True
+        _open.pop(id(mine), None)
+        # Generators may end in any order: what one said is no longer there for blocks that began after it.
+        if mine is here:
+            while here.has_ended and here.before is not None:
+                here = here.before
+            _here.set(here)
 
 
 @contextmanager

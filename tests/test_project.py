@@ -256,8 +256,8 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_644,
-    "backend": 17_655,
-    "tadc": 44_589,
+    "backend": 17_683,
+    "tadc": 44_622,
     "tadc/apps": 14_479,
 }
 

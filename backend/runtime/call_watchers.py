@@ -6,6 +6,7 @@ without Python (`tadc/native/door.ll`) is told of it.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -44,8 +45,8 @@ class NativeDoor(Protocol):
         """Whether calls are to be shown to those who watch."""
         ...
 
-    def wait(self) -> BaseException | None:
-        """Wait for the calls that were begun; an error that one of them ended with."""
+    def wait(self) -> Sequence[BaseException]:
+        """Wait for the calls that were begun; the errors that some of them ended with."""
         ...
 
 
@@ -87,8 +88,21 @@ def watch_for_good(watcher: CallWatcher) -> None:
 def add_door(door: NativeDoor) -> None:
     """Let those who watch see the calls of machine code, too."""
     with _lock:
+        if not _doors:
+            atexit.register(_close_doors)
         _doors.append(door)
         door.watch(bool(WATCHERS))
+
+
+def _close_doors() -> None:
+    """Let no thread of a library call Python while that ends: it would wait for ever, and others for it."""
+    with _lock:
+        doors = [*_doors]
+        _doors.clear()
+        for door in doors:
+            door.watch(False)
+    for door in doors:
+        door.wait()
 
 
 def _tell_doors() -> None:
@@ -128,8 +142,8 @@ class CallBlock:
     def begin(self) -> None:
         """The block begins."""
 
-    def end(self, error: BaseException | None) -> None:
-        """The block has ended, maybe with an error of its own or of a call that ran until its end."""
+    def end(self, errors: Sequence[BaseException]) -> None:
+        """The block has ended, maybe with an error of its own, or with those of calls that ran until then."""
 
     def __enter__(self) -> Self:
         self.begin()
@@ -137,10 +151,15 @@ class CallBlock:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        watchers = self.watchers()
-        late = [door.wait() for door in _doors] if watchers else []
+        watchers, errors = self.watchers(), [error] if error is not None else []
+        try:
+            late = [each for door in [*_doors] for each in door.wait()] if watchers else []
+        except BaseException:  # Ctrl-C: the block ends all the same
+            unwatch(*watchers)
+            self.end(errors)
+            raise
         unwatch(*watchers)
-        self.end(error or next(filter(None, late), None))
+        self.end(errors or late)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """The function, run in such a block; of a generator the block holds until its last element.
@@ -148,7 +167,7 @@ class CallBlock:
         Raises UsageError for what is no function, and for a generator that waits (`async def` with `yield`).
         """
         is_waiting = inspect.isasyncgenfunction(function)
-        if not callable(function) or is_waiting:
+        if not callable(function) or inspect.isclass(function) or is_waiting:
             what = "an asynchronous generator" if is_waiting else repr(function)
             helps = [
                 "write `with` inside of it" if is_waiting else "put it above `def`, as `@tadc.profile()`"

@@ -178,7 +178,7 @@ class Profile(CallBlock, ShownAsTables):
         """Hear of compiling outside of calls, too."""
         listen(self._steps)
 
-    def end(self, error: BaseException | None) -> None:
+    def end(self, errors: Sequence[BaseException]) -> None:
         """Hear of it no longer."""
         unlisten(self._steps)
 

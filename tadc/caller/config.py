@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tadc.backend.cpu.thread_pool import ThreadsHere
@@ -130,7 +130,7 @@ class _SettingsBlock(CallBlock, Choosing):
         """Let the values hold."""
         self.choose()
 
-    def end(self, error: BaseException | None) -> None:
+    def end(self, errors: Sequence[BaseException]) -> None:
         """Let them hold no longer."""
         self.undo()
 

@@ -161,14 +161,14 @@ def _key_of(text: str) -> int:
     return int.from_bytes(sha256(text.encode()).digest()[:8], "little", signed=True)
 
 
-def _wait_for_arrays() -> Exception | None:
-    """Wait until arrays are computed, of which JAX hands out some before; the error that one ended with."""
-    found: Exception | None = None
+def _wait_for_arrays() -> list[Exception]:
+    """Wait until arrays are computed, of which JAX hands out some before; the errors that some ended with."""
+    found: list[Exception] = []
     for array in jax.live_arrays():
         try:
             array.block_until_ready()
         except (RuntimeError, ValueError) as error:  # ValueError: deleted by another thread since
-            found = error
+            found.append(error)
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -38,10 +39,10 @@ _told: deque[tuple[Any, str, BaseException]] = deque(maxlen=_TOLD)
 class WatchedDoor:
     """A way into kernels by machine code, by the address of its function `WATCH`.
 
-    `waits` waits for calls that the framework has begun, and gives an error that one of them ended with.
+    `waits` waits for calls that the framework has begun, and gives the errors that some of them ended with.
     """
 
-    def __init__(self, address: int, waits: Callable[[], BaseException | None] = lambda: None) -> None:
+    def __init__(self, address: int, waits: Callable[[], Sequence[BaseException]] = tuple) -> None:
         self._tell, self.wait = _Tell(address), waits
 
     def add(self) -> None:
@@ -76,7 +77,9 @@ def _called(entry: int, tell: int, data: int, dims: int) -> int:
         return refused.args[0]
     except BaseException as error:  # nothing else may pass through a framework
         text = str(error) if isinstance(error, CompileError) else f"{type(error).__name__}: {error}"
-        made = ctypes.create_string_buffer(f"tadc: {text}".encode())
+        made = ctypes.create_string_buffer(f"tadc: {text}".encode(errors="replace"))
+        # Arrays in frames are around memory that the framework frees now: nobody may show them later.
+        traceback.clear_frames(error.__traceback__)
         _told.append((made, text, error))
         return ctypes.addressof(made)
 

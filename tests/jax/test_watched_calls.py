@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -121,3 +123,22 @@ def test_calls_of_several_threads() -> None:
         for thread in threads:
             thread.join()
     assert len(found.calls) == 30
+
+
+ENDS = """
+import jax, tadc
+f = tadc.function("x: f32[N]; y[i] = exp(sin(x[i])) + 0.25")
+run, x = jax.jit(lambda x: f.jax(x) + 1), jax.numpy.ones(1 << 20, "f4")
+run(x).block_until_ready()
+block = tadc.profile(maps=False)
+block.__enter__()
+for _ in range(100):
+    x = run(x)
+print("end")
+"""
+
+
+def test_the_process_ends_while_calls_run() -> None:
+    """A thread of XLA that called Python then would never return."""
+    done = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr

@@ -13,6 +13,7 @@ import pytest
 import tadc
 from tadc.backend.compile_steps import listening, step
 from tadc.backend.environment import settings_of_blocks
+from tadc.backend.runtime import call_watchers
 from tadc.backend.runtime.call_watchers import WATCHERS
 
 BLOCKS: list[Any] = [lambda: tadc.config(threads=1), tadc.profile, tadc.debug_nans]
@@ -63,7 +64,7 @@ def test_only_functions_are_decorated(make: Any) -> None:
     async def yields() -> Any:
         yield 1
 
-    for wrong in (3, yields):
+    for wrong in (3, yields, ValueError):
         with pytest.raises(tadc.UsageError, match="decorates"):
             make()(wrong)
 
@@ -162,3 +163,35 @@ def test_a_step_is_told_once_to_who_listens_twice() -> None:
     with step("four"):
         pass
     assert heard.names == ["one", "two", "end of two", "three", "end of three", "end of one"]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (1, 0, 2), (2, 1, 0)])
+def test_generators_that_end_in_any_order(order: tuple[int, ...]) -> None:
+    def holds(threads: int) -> Generator[None]:
+        with tadc.config(threads=threads):
+            yield
+
+    before, generators = tadc.get_num_threads(), [holds(n) for n in (3, 4, 5)]
+    for each in generators:
+        next(each)
+    assert tadc.get_num_threads() == 5
+    for n in order:
+        generators[n].close()
+    assert tadc.get_num_threads() == before
+
+
+@pytest.mark.parametrize("make", BLOCKS)
+def test_ctrl_c_while_a_block_waits_for_calls(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        def watch(self, is_watched: bool) -> None:
+            """Nothing is called by it."""
+
+        def wait(self) -> list[BaseException]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(call_watchers, "_doors", [Interrupted()])
+    before = tadc.get_num_threads()
+    with pytest.raises(KeyboardInterrupt), make():
+        pass
+    assert WATCHERS == []
+    assert tadc.get_num_threads() == before

@@ -1,5 +1,7 @@
 """`tadc.debug_nans()`: the first element that is not a number, its line, and what it reads."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -45,3 +47,50 @@ def test_gradients_are_looked_at_too() -> None:
     gradient = tadc.grad(tadc.function("x: f64[2]; y = sum{i} (sqrt(x[i])*x[i]**0.5*log(x[i]))"))
     with tadc.debug_nans(), pytest.raises(tadc.CompileError, match=r"dx\[1\]` is not a number"):
         gradient([1.0, -4.0])
+
+
+def test_compiled_functions_are_looked_at_too() -> None:
+    f = tadc.compile(tadc.function(RATIO))
+    with tadc.debug_nans(), pytest.raises(tadc.CompileError, match=r"`y\[2\]` is not") as error:
+        f(np.array([1.0, 2, -1]), w=np.array([1.0, 2, 0]))
+    assert error.value.diagnostics[0].notes == ["x[2] is -1", "w[2] is 0"]
+
+
+def test_an_error_that_was_caught_is_not_raised_again() -> None:
+    f = tadc.function("x: f64[N]; y[i] = sqrt(x[i])")
+
+    class WrongStepError(RuntimeError):
+        """One of the caller's own."""
+
+    @tadc.debug_nans()
+    def step() -> None:
+        try:
+            f([-1])
+        except tadc.CompileError as error:
+            raise WrongStepError(f"step 3: {error}") from error
+
+    with pytest.raises(WrongStepError, match="step 3"):
+        step()
+
+
+def test_narrow_arrays_of_pytorch() -> None:
+    """NumPy itself cannot read them."""
+    torch: Any = pytest.importorskip("torch")
+    f = tadc.function("x: bf16[N]; w: f64[N]; y[i] = sqrt(x[i])*w[i]")
+    g = tadc.function("x: bf16[N]; y[i] = sqrt(x[i])")
+    x = torch.tensor([-1.0]).bfloat16()
+    for call in (lambda: f(x, np.ones(1)), lambda: g(x)):
+        with tadc.debug_nans(), pytest.raises(tadc.CompileError, match="is not a number") as error:
+            call()
+        assert error.value.diagnostics[0].notes[0] == "x[0] is -1"
+
+
+def test_sparse_arrays() -> None:
+    sparse: Any = pytest.importorskip("scipy.sparse")
+    f = tadc.function(
+        "row: index[E] in N; col: index[E] in M; A: f64[N, M] at (row, col); x: f64[M]\n"
+        "y[i] = sum{j} (A[i, j]*sqrt(x[j]))"
+    )
+    a = sparse.csr_array([[1.0, 0], [2, 3]])
+    with tadc.debug_nans(), pytest.raises(tadc.CompileError, match=r"`y\[1\]` is not a number"):
+        f(a, [1, -1])

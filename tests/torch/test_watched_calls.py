@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -152,3 +153,15 @@ def test_an_error_of_who_watches() -> None:
     finally:
         unwatch(interrupted)
     assert f.torch(x).tolist() == [3, 3, 3]
+
+
+def test_frames_keep_no_arrays_around_memory_of_pytorch() -> None:
+    """Debuggers and logs show what stands in frames, and that memory may be free by then."""
+    f = tadc.function("x: f64[N]; y[i] = sqrt(x[i])")
+    y = f.torch(torch.ones(2, requires_grad=True).double())
+    with tadc.debug_nans(), pytest.raises(RuntimeError, match="TAD0514"):
+        (y * torch.tensor([1, torch.nan])).sum().backward()
+    error = watched_calls._told[-1][2]  # pyright: ignore[reportPrivateUsage]
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    assert frames
+    assert all("results" not in frame.f_locals for frame in frames)
