@@ -152,7 +152,7 @@ def build_pipeline(text: str, context: ir.Context) -> passmanager.PassManager:
             continue
         name = element.split("(")[0].split("{")[0].strip()
         try:
-            with_dumps(manager, element, lambda element=element: manager.add(element))
+            with_dumps(manager, element, partial(manager.add, element))
         except ValueError as problem:
             near = get_close_matches(name, REGISTRY, 1)
             help = f"did you mean `{near[0]}`?" if near else "`tadc list passes` shows those of tadc"
@@ -173,12 +173,6 @@ def add_pass(manager: passmanager.PassManager, item: Pass, context: ir.Context) 
     """Append one of our passes to a pass manager for modules of a context."""
     for name in item.dialects:
         context.get_dialect_descriptor(name)
-    text = item.text()
-    with_dumps(
-        manager,
-        text,
-        lambda: manager.add(
-            partial(_called, item), name=type(item).__name__, argument=text, description=item.description
-        ),
-        name=type(item).__name__,
-    )
+    text, name, call = item.text(), type(item).__name__, partial(_called, item)
+    add = partial(manager.add, call, name=name, argument=text, description=item.description)
+    with_dumps(manager, text, add, name=name)

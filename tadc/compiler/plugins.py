@@ -75,14 +75,15 @@ def load_plugin(file: str) -> list[str]:
     path = Path(file)
     before = dict(REGISTRY)
     name = f"tadc_plugin_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path, loader=_loader(name, path))
+    # With a loader, which reads the file whatever its suffix is.
+    loader = importlib.machinery.SourceFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and the types of their fields are looked up there.
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except FileNotFoundError as problem:
         if problem.filename != str(path):
             raise CompileError([_diagnostic(problem, path)]) from None
@@ -97,11 +98,6 @@ def load_plugin(file: str) -> list[str]:
         help = 'decorate a subclass of `tadc.Pass` with `@tadc.register_pass("my-pass", "what it does")`'
         raise _error(f"`{file}` registers no pass", help)
     return found
-
-
-def _loader(name: str, path: Path) -> importlib.machinery.SourceFileLoader:
-    """Reads the file whatever its suffix is."""
-    return importlib.machinery.SourceFileLoader(name, str(path))
 
 
 def _error(message: str, *helps: str) -> CompileError:

@@ -38,9 +38,8 @@ def run_passes(module: Any, pipeline: str, source: Source | None = None) -> list
         text = Source(problem.text, "<pipeline>")
         span = Span(problem.position, problem.position + problem.length)
         helps = [problem.help] if problem.help else []
-        raise CompileError(
-            [Diagnostic("TAD0604", problem.message, Label(span), helps=helps, source=text)]
-        ) from None
+        wrong = Diagnostic("TAD0604", problem.message, Label(span), helps=helps, source=text)
+        raise CompileError([wrong]) from None
     return _run(manager, module, source)
 
 
