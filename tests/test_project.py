@@ -257,8 +257,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_644,
     "backend": 17_683,
-    "tadc": 44_617,
-    "tadc/apps": 14_479,
+    "tadc": 44_707,
+    "tadc/apps": 14_569,
 }
 
 

@@ -94,7 +94,7 @@ def test_no_partition_is_finer() -> None:
     compared = singular = 0
     for seed in range(500):
         f = tadc.function(random_program(seed))
-        graph = graph_of(f.program, f.inputs)
+        graph = graph_of(f.program, f.inputs, {})
         if len(set(graph.outputs)) < len(f.inputs):
             continue
         try:

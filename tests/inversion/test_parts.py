@@ -246,21 +246,57 @@ def test_zero_names_the_element() -> None:
     for call in (tadc.inverse(f, "x").jinv, tadc.inverse(f, "x").jinvT):
         with pytest.raises(tadc.ArgumentError, match=r"the derivative of `y` at element \[3, 1\] is 0.0"):
             call((x, w), x)
-    with pytest.raises(tadc.ArgumentError, match=r"the determinant by `x` at element \[0\] is 0.0"):
+    with pytest.raises(tadc.ArgumentError, match=r"the determinant by `x` at element \[0\] is 0.0") as error:
         tadc.inverse(g, "x").jinv((x, np.ones((5, 2))), x)
+    (found,) = error.value.diagnostics
+    assert (found.message[:4], found.primary is not None) == ("`y` ", True)
     with pytest.raises(tadc.ArgumentError, match=r"the derivative of `u` at element \[3, 0, 1\] is 0.0"):
         tadc.inverse(h, "x").jinv((x, w[:4]), x)
     assert tadc.inverse(f, "x").logabsdet((x, w)) == -np.inf
 
 
-def test_parts_that_are_singular() -> None:
-    """A block that has no inverse whatever the values are is found where it is divided by."""
-    inverse = tadc.inverse(
-        tadc.function("x: f64[5, 2]; y[b: 5, i: 2] = if {i = 0} then (x[b, 0]) else (2*x[b, 0])")
+@pytest.mark.parametrize("first", ["x[b, 0]", "x[b, 0]**2"])
+def test_parts_that_are_singular(first: str) -> None:
+    """A block that has no inverse whatever the values are is an error before values are there."""
+    f = tadc.function(f"x: f64[5, 2]; y[b: 5, i: 2] = if {{i = 0}} then ({first}) else (2*x[b, 0])")
+    with pytest.raises(tadc.CompileError) as error:
+        tadc.inverse(f)
+    (found,) = error.value.diagnostics
+    assert (found.code, found.primary is not None) == ("TAD0911", True)
+    assert "through `x[:, 0]`: 5 numbers for 10" in found.notes[0]
+
+
+FULL = "x: f64[5, 3]; a: f64[5, 3, 3]; y[b: 5, i: 3] = sum{j} (a[b, i, j]*x[b, j])"
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-5])
+def test_three_rows_nearly_of_rank_one(size: float) -> None:
+    """The error is that of elimination, not larger by the condition number."""
+    random = np.random.default_rng(0)
+    a, v = 1 + size * random.standard_normal((5, 3, 3)), random.standard_normal((5, 3))
+    inverse = tadc.inverse(tadc.function(FULL), "x")
+    exact = np.linalg.solve(a, v[..., None])[..., 0]
+    found, volume = inverse.jinv((v, a), v), inverse.logabsdet((v, a))
+    np.testing.assert_allclose(found, exact, rtol=0, atol=3e-15 / size * abs(exact).max())
+    np.testing.assert_allclose(volume, np.linalg.slogdet(a)[1].sum(), atol=3e-14 / size)
+
+
+def test_three_rows_with_pivots_that_are_zero() -> None:
+    """Rows change places; a matrix of which no element of the first column is left has determinant 0."""
+    a = np.array(
+        [np.eye(3)[list(order)] for order in ((1, 0, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1), (0, 2, 1))]
     )
-    with pytest.raises(tadc.ArgumentError, match=r"is 0\.0"):
-        inverse.jinv(np.ones((5, 2)), np.ones((5, 2)))
-    assert inverse.logabsdet(np.ones((5, 2))) == -np.inf
+    v = np.random.default_rng(0).standard_normal((5, 3))
+    inverse = tadc.inverse(tadc.function(FULL), "x")
+    np.testing.assert_allclose(inverse.jinv((v, a), v), np.linalg.solve(a, v[..., None])[..., 0])
+    np.testing.assert_allclose(inverse.jinvT((v, a), v), np.linalg.solve(a.mT, v[..., None])[..., 0])
+    assert inverse.logabsdet((v, a)) == 0
+    a[2, :, 0] = 0
+    assert inverse.logabsdet((v, a)) == -np.inf
+    with pytest.raises(
+        tadc.ArgumentError, match=r"`y` cannot be [^$]*determinant by `x` at element \[2\] is 0\.0"
+    ):
+        inverse.jinv((v, a), v)
 
 
 def test_logarithm_of_an_exponential() -> None:

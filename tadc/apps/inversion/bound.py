@@ -33,7 +33,8 @@ class BoundComponent:
     @property
     def statements(self) -> list[Definition]:
         """The definitions of what is new."""
-        return [s for s in self.plan.graph.statements if s.name in self.planned.new]
+        graph = self.plan.graph
+        return graph.wholes(s for s in graph.statements if s.name in self.planned.new)
 
     def own(self, name: str) -> str:
         """The name in the program of a tensor of the form; what is only in between has none."""
@@ -89,7 +90,7 @@ class BoundComponent:
     @property
     def by_dying(self) -> str:
         """What a pivot of a block is."""
-        wholes = dict.fromkeys(self.plan.element(self.own(name), ())[0] for name in self.form.dying)
+        wholes = dict.fromkeys(self.plan.graph.element(self.own(name), ())[0] for name in self.form.dying)
         names = ", ".join(f"`{name}`" for name in wholes)
         return f"the {'derivative' if self.kind.base.size == 1 else 'determinant'} by {names}"
 
@@ -106,7 +107,7 @@ class BoundComponent:
 
     def element(self, name: str, index: Sequence[int]) -> tuple[str, list[int]]:
         """The value of the program, and its element, that an element of a tensor of the form is."""
-        return self.plan.element(self.own(name), index)
+        return self.plan.graph.element(self.own(name), index)
 
 
 def element_at(place: int, shape: Sequence[int]) -> list[int]:

@@ -149,7 +149,7 @@ class Inverse:
         fixed = self._fixed()
         plan, missing = fixed.plan, fixed.modes.system
         if missing is not None:
-            made = [plan.graph.statements[n] for n in missing.component.statements]
+            made = plan.graph.wholes(plan.graph.statements[n] for n in missing.component.statements)
             source = plan.graph.program.source
             return _solved(name, caller, lambda: no_program(name, missing.matrix.name, source, made))
         recipe = self.function.recipe and self.function.recipe.then("inverse", name, self.wrt)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from tadc.apps.undoing.plans.classes import class_of
 from tadc.apps.undoing.plans.components import partition, widths
 from tadc.apps.undoing.plans.forms import Forms
-from tadc.apps.undoing.plans.graph import StatementGraph, graph_of
+from tadc.apps.undoing.plans.graph import StatementGraph, ValuePart, graph_of
 from tadc.apps.undoing.plans.inversion_errors import constant_output, other_width, repeated_output
 from tadc.apps.undoing.plans.kinds import Class
 from tadc.apps.undoing.plans.planned import Plan, Step
 from tadc.apps.undoing.plans.split_values import in_parts
 from tadc.apps.undoing.steps.step_programs import steps_of
 from tadc.toolkit.language import Program
-from tadc.toolkit.reporting import CompileError
 
 
 def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
@@ -27,7 +24,7 @@ def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
     Raises CompileError: TAD0910 where inputs and outputs differ in size, TAD0911 where the Jacobian is
     singular whatever the values are.
     """
-    whole = _plan_of(program, wrt)
+    whole = _plan_of(program, wrt, {})
     # Dimensions in front that only say which block it is stay as they are.
     systems = {
         name: step.matrix.base.batch
@@ -37,15 +34,13 @@ def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
     }
     found = in_parts(program, wrt, systems) if systems else None
     if found is not None:
-        # Where the parts have no inverse, the system says so at the values of a call, in the program's names.
-        with suppress(CompileError):
-            split = replace(_plan_of(found[0], wrt), parts=found[1])
-            return min(whole, split, key=lambda plan: (not plan.is_closed, plan.cost))
+        split = _plan_of(found[0], wrt, found[1])
+        return min(whole, split, key=lambda plan: (not plan.is_closed, plan.cost))
     return whole
 
 
-def _plan_of(program: Program, wrt: Sequence[str]) -> Plan:
-    graph = graph_of(program, wrt)
+def _plan_of(program: Program, wrt: Sequence[str], parts: Mapping[str, ValuePart]) -> Plan:
+    graph = graph_of(program, wrt, parts)
     _checked(graph)
     forms, kinds = Forms(graph), dict[int, Class]()
     steps: list[Step] = []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
@@ -26,12 +26,21 @@ FLAT = having("flat")
 
 
 @dataclass(frozen=True)
+class ValuePart:
+    """The elements of the value `whole` whose indices in some dimensions are these."""
+
+    whole: str
+    at: Mapping[int, int]
+
+
+@dataclass(frozen=True)
 class StatementGraph:
     """The statements through which the outputs depend on the arguments `inputs`.
 
     A statement is a definition; a value is an argument of `inputs` or what a statement makes, a tensor that
     is whole or not there. A definition that only copies a value is that: statements read the value itself.
-    `parameters` are definitions that the statements read and that depend on no input.
+    `parameters` are definitions that the statements read and that depend on no input. `parts` are the
+    statements that are parts of values, by name.
     """
 
     program: Program
@@ -40,6 +49,7 @@ class StatementGraph:
     statements: tuple[Definition, ...]
     parameters: tuple[Definition, ...]
     reads: dict[str, tuple[str, ...]]
+    parts: Mapping[str, ValuePart] = field(default_factory=dict[str, ValuePart])
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -68,9 +78,31 @@ class StatementGraph:
                 found[name].append(position)
         return {name: tuple(positions) for name, positions in found.items()}
 
+    def element(self, name: str, index: Sequence[int]) -> tuple[str, list[int]]:
+        """The value of the program, and its element, that an element of a statement is."""
+        if name not in self.parts:
+            return name, list(index)
+        part, found = self.parts[name], list(index)
+        for dimension, place in sorted(part.at.items()):
+            found.insert(dimension, place)
+        return part.whole, found
 
-def graph_of(program: Program, wrt: Sequence[str]) -> StatementGraph:
-    """The graph of a program without size symbols, by the arguments `wrt`."""
+    def text(self, name: str) -> str:
+        """A value as messages name it; a part of one with its indices, `x[:, 0]`."""
+        if name not in self.parts:
+            return name
+        part = self.parts[name]
+        rank = len(self.shapes[name]) + len(part.at)
+        return f"{part.whole}[{', '.join(str(part.at.get(n, ':')) for n in range(rank))}]"
+
+    def wholes(self, made: Iterable[Definition]) -> list[Definition]:
+        """Definitions by the names of values of the program, each once."""
+        found = {self.element(d.name, ())[0]: d for d in made}
+        return [replace(d, name=name) for name, d in found.items()]
+
+
+def graph_of(program: Program, wrt: Sequence[str], parts: Mapping[str, ValuePart]) -> StatementGraph:
+    """The graph of a program without size symbols, by the arguments `wrt`; `parts` are those of values."""
     types, shapes, terms = program.types(), program.shapes(), program.terms
     names, known = dict[str, str](), dict[int, Term]()
     active, kept = set(wrt), list[Definition]()
@@ -95,7 +127,7 @@ def graph_of(program: Program, wrt: Sequence[str]) -> StatementGraph:
     left = needed([replace(d, is_output=d.name in outputs) for d in kept])
     statements = tuple(d for d in left if d.name in active)
     parameters = tuple(d for d in left if d.name not in active)
-    return StatementGraph(program, tuple(wrt), outputs, statements, parameters, reads)
+    return StatementGraph(program, tuple(wrt), outputs, statements, parameters, reads, parts)
 
 
 def differentiable_reads(body: Term) -> list[str]:

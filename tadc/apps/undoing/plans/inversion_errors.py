@@ -52,9 +52,9 @@ def _singular(graph: StatementGraph, note: str, help: str, first: Sequence[Defin
 def cut_too_narrow(graph: StatementGraph, cut: Sequence[str], found: int, wanted: int) -> CompileError:
     """A cut that lets fewer numbers through than there are inputs."""
     made = {s.name: s for s in graph.statements}
-    first = [made[name] for name in cut if name in made][:1]
+    first = [made[name] for name in cut if name in made and made[name].span][:1]
     numbers = f"{found} number{'s' if found != 1 else ''} for {wanted}"
-    through = listed(cut) if cut else "no value"
+    through = listed([graph.text(name) for name in cut]) if cut else "no value"
     note = f"every path from inputs to outputs goes through {through}: {numbers}"
     return _singular(graph, note, "let more of what the inputs hold come through to the outputs", first)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-#: Systems of this size are solved by Cramer's rule, in the kernel.
+#: Systems of at most this size are solved by formulas, in the kernel.
 SMALL = 3
 #: A band of more than this share of the matrix is none.
 BAND = 3

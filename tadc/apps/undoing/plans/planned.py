@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -50,14 +49,6 @@ class Step:
         return [*names, str(self.size), self.kind, str(self.cost)]
 
 
-@dataclass(frozen=True)
-class ValuePart:
-    """The elements of the value `whole` whose indices in some dimensions are these."""
-
-    whole: str
-    at: Mapping[int, int]
-
-
 @dataclass(frozen=True, repr=False)
 class Plan(ShownAsTables):
     """How a program is inverted.
@@ -77,17 +68,6 @@ class Plan(ShownAsTables):
     widths: tuple[int, ...]
     steps: tuple[Step, ...]
     graph: StatementGraph = field(repr=False, compare=False)
-    #: The statements that are parts of values of the program, by name.
-    parts: Mapping[str, ValuePart] = field(default_factory=dict[str, ValuePart], repr=False, compare=False)
-
-    def element(self, name: str, index: Sequence[int]) -> tuple[str, list[int]]:
-        """The value of the program, and its element, that an element of a statement is."""
-        if name not in self.parts:
-            return name, list(index)
-        part, found = self.parts[name], list(index)
-        for dimension, place in sorted(part.at.items()):
-            found.insert(dimension, place)
-        return part.whole, found
 
     @property
     def is_closed(self) -> bool:

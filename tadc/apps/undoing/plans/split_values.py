@@ -14,12 +14,12 @@ columns in an order in which the blocks of the Jacobian are triangular, and what
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import product
 from math import prod
 
-from tadc.apps.undoing.plans.planned import ValuePart
+from tadc.apps.undoing.plans.graph import ValuePart
 from tadc.toolkit.language import (
     Affine,
     Definition,
@@ -77,7 +77,9 @@ class _ValueSplitter:
             if a.name in self.inputs:
                 indices = tuple(self.names.indices("i" for _ in a.shape))
                 body = self.terms.read(a.name, list(map(Affine.var, indices)), a.type)
-                self.values[a.name] = Definition(a.name, a.type, a.shape, indices, body, pattern=a.pattern)
+                self.values[a.name] = Definition(
+                    a.name, a.type, a.shape, indices, body, pattern=a.pattern, span=a.span
+                )
         for d in self.whole.definitions:
             if tensors_read([d.body]) & self.values.keys():
                 self.values[d.name] = d
@@ -109,7 +111,7 @@ class _ValueSplitter:
             for name, named in self.parts.items()
             for place, part in named.items()
         }
-        return Program(self.whole.arguments, needed(made), self.terms), parts
+        return replace(self.whole, definitions=needed(made)), parts
 
     @cached_property
     def parts(self) -> dict[str, dict[tuple[int, ...], str]]:

@@ -77,7 +77,7 @@ class StepPrograms(ChainPrograms):
         """The tensor of the form, and its element, whose derivative a pivot is."""
         layout, own, rest = self.chain.layout, self._lift.whose[pivot], index
         for plan in (self.chain.start, self.chain.step, self.chain.end):
-            own, rest = plan.element(own, rest)
+            own, rest = plan.graph.element(own, rest)
         states = layout.states("f", range(layout.depth)) | layout.states("b", (0,))
         if own not in states:
             return own, rest
