@@ -256,8 +256,8 @@ LIMITS = {
     "passes/schedule": 5_162,
     "passes/supports": 2_160,
     "passes/terms": 4_644,
-    "backend": 17_683,
-    "tadc": 44_707,
+    "backend": 17_692,
+    "tadc": 44_709,
     "tadc/apps": 14_569,
 }
 

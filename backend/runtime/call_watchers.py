@@ -85,6 +85,15 @@ def watch_for_good(watcher: CallWatcher) -> None:
             _tell_doors()
 
 
+def unwatch_for_good(watcher: CallWatcher) -> None:
+    """Undo `watch_for_good`, if that was told of this one; blocks that name it go on."""
+    with _lock:
+        if watcher in _for_good:
+            _for_good.remove(watcher)
+            WATCHERS.remove(watcher)
+            _tell_doors()
+
+
 def add_door(door: NativeDoor) -> None:
     """Let those who watch see the calls of machine code, too."""
     with _lock:

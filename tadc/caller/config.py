@@ -16,7 +16,7 @@ from tadc.backend.environment import (
     for_process,
     who_chose,
 )
-from tadc.backend.runtime.call_watchers import CallBlock, CallWatcher, watch_for_good
+from tadc.backend.runtime.call_watchers import CallBlock, CallWatcher, unwatch_for_good, watch_for_good
 from tadc.backend.runtime.thread_count import checked_threads, get_num_threads, set_num_threads
 from tadc.caller.boundary import (
     checked_bytes,
@@ -75,6 +75,8 @@ class Configuration(ShownAsTables):
             KEPT.trim()
         for watcher in _watchers(values):
             watch_for_good(watcher)
+        if values.get("log", "debug") != "debug":
+            unwatch_for_good(LOGGED_CALLS)
 
     def __getattr__(self, name: str) -> Any:
         if name not in OPTIONS:

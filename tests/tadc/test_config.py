@@ -265,3 +265,17 @@ def test_a_level_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_settings_are_attributes() -> None:
     assert set(OPTIONS) < set(dir(tadc.config))
     assert all(getattr(tadc.config, name) is not None for name in OPTIONS)
+
+
+def test_calls_are_logged_until_the_process_says_otherwise() -> None:
+    """Then calls of frameworks are those of machine code again."""
+    with tadc.config(log="debug"):
+        tadc.config.set(log="debug")
+        tadc.config.set(log="info")
+        assert len(WATCHERS) == 1
+    tadc.config.set(log="off")
+    assert WATCHERS == []
+    tadc.config.set(log="debug")
+    assert len(WATCHERS) == 1
+    tadc.config.set(log="off")
+    assert WATCHERS == []
