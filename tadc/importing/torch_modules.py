@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
 from copy import copy
 from functools import wraps
 from importlib import import_module
+from io import StringIO
+from logging import CRITICAL, getLogger
 from typing import Any, cast
 from warnings import catch_warnings, simplefilter
 
@@ -55,8 +57,7 @@ def _exported(
 ) -> Any:
     """What `torch.export` makes of a module. Raises UsageError (TAD0513) where it cannot."""
     torch: Any = import_module("torch")
-    with catch_warnings():  # those of PyTorch about itself
-        simplefilter("ignore")
+    with _quiet():
         try:
             exported = torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=False)
             _check_constants(exported)
@@ -75,6 +76,20 @@ def _exported(
                 "`torch.export` needs an example tensor for each input, and rejects side effects and "
                 "control flow that depends on elements",
             )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what PyTorch says about itself: warnings, and the graph up to where it gave up."""
+    logger = getLogger("torch")
+    level = logger.level
+    try:
+        with catch_warnings(), redirect_stderr(StringIO()):
+            simplefilter("ignore")
+            logger.setLevel(CRITICAL)
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 def _refuse_stopped(exported: Any, place: SourcePlace | None) -> None:

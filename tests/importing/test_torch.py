@@ -97,6 +97,15 @@ def test_what_has_no_derivative_in_pytorch_is_refused() -> None:
             tadc.from_torch(function, torch.ones(3))
 
 
+def test_a_branch_is_refused_without_the_graph_of_pytorch(capfd: pytest.CaptureFixture[str]) -> None:
+    def branch(x: Any) -> Any:
+        return x if x.sum() > 0 else -x
+
+    with pytest.raises(tadc.UsageError, match="cannot export `branch`"):
+        tadc.from_torch(branch, torch.ones(3))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_open_sizes_are_symbols() -> None:
     x = torch.ones(5, 3)
     f = tadc.from_torch(torch.nn.Linear(3, 2), x, dynamic_shapes=({0: torch.export.Dim("batch")},))
