@@ -52,7 +52,17 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
     return value_of(found), _each(found, lambda y: _plain(partials_of(y, 1)[..., 0]))
 
 
+def _require_plain(position: int, x: Any) -> None:
+    """Raise UsageError for a number that is differentiated already: its partials would be lost."""
+    if any(isinstance(item, Dual) for item in (x.ravel() if getattr(x, "ndim", 0) else [x])):
+        raise usage(
+            f"argument {position} is a dual number: a derivative inside of a function that is differentiated",
+            "for second derivatives write a program: `tadc.hessian(tadc.function(text))`",
+        )
+
+
 def _moving(position: int, x: Any, tangent: Any) -> Any:
+    _require_plain(position, x)
     if not is_numeric(x):
         raise usage(f"argument {position} is {x!r}: no number and no array of numbers")
     if np.shape(x) != np.shape(tangent):
@@ -72,6 +82,8 @@ def value_and_partials(fn: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
     >>> tadc.dual.value_and_partials(math.hypot, 3.0, 4.0)
     (5.0, (0.6, 0.8))
     """
+    for n, x in enumerate(args):
+        _require_plain(n, x)
     shapes = [np.shape(x) if is_numeric(x) else None for x in args]
     ends = [0, *accumulate(0 if shape is None else prod(shape) for shape in shapes)]
     parts = list(zip(shapes, pairwise(ends), strict=True))
