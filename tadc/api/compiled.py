@@ -41,6 +41,16 @@ class Compiled:
         if len(kernel.outputs) > 1:
             self._result = result_type(p.name for p in kernel.outputs)
 
+    def __getattr__(self, name: str) -> Any:
+        from tadc.api.function import Function
+
+        message = f"'Compiled' object has no attribute {name!r}"
+        if not name.startswith("_") and hasattr(Function, name):
+            message = (
+                f"a compiled function has no `{name}`: write `f.{name}`, of the function it was made from"
+            )
+        raise AttributeError(message, name=name, obj=self)
+
     def __repr__(self) -> str:
         inputs, outputs = (
             ", ".join(str(p) for p in side) for side in (self.kernel.inputs, self.kernel.outputs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from tadc.backend.environment import parse_size, whole_number
@@ -34,24 +34,32 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except Exception as error:
             if isinstance(error, TypeError) and error.__traceback__ and error.__traceback__.tb_next is None:
-                raise _unbound(function, error, kwargs) from None
+                raise _unbound(function, error, args, kwargs) from None
             leaving(error)
             raise
 
     return called
 
 
-def _unbound(function: Callable[..., Any], error: TypeError, given: Iterable[str]) -> UsageError:
+def _unbound(
+    function: Callable[..., Any], error: TypeError, unnamed: Sequence[Any], given: Iterable[str]
+) -> UsageError:
     """The error for arguments that a function does not have, of which Python says so."""
     from tadc.frontend.suggest import did_you_mean
 
     parameters = inspect.signature(function).parameters
-    names = list(parameters)
+    names = [name for name in parameters if name != "self"]
+    is_method = len(names) < len(parameters)
     unknown = [name for name in given if name not in names]
     near = [help for name in unknown for help in did_you_mean(name, names) or _takers(function, name)]
     by_name = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
-    if not unknown and by_name and "positional" in str(error) and "given" in str(error):
-        near = [f"what follows is given by name: `{by_name[0]}=…`"]
+    if not unknown and "positional" in str(error) and "given" in str(error):
+        if len(unnamed) == 1 and inspect.isfunction(unnamed[0]) and not is_method:
+            near = [f"a decorator has parentheses: `@tadc.{function.__name__}()`"]
+        elif by_name:
+            near = [f"what follows is given by name: `{by_name[0]}=…`"]
+        elif any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            near = [f"{names[-1]} are given by name: `name={shown_value(unnamed[-1])}`"]
     takes = f"it takes {', '.join(names) or 'nothing'}"
     return usage(str(error), near[0] if near else "", takes)
 
