@@ -15,7 +15,9 @@ import tadc
 F = tadc.function("x: f64[3]; w: f64[3]; f[i] = x[i]*w[i]")
 S = tadc.function("x: f64[3]; s = sum{i} (x[i]**2)")
 TWO = tadc.function("x: f64[3]; w: f64[3]; f[i] = 2*x[i]; g[i] = w[i]")
+FILTER = tadc.function("x: f64[N]; w: f64[3]; y[i: N - 2] = sum{k} (w[k]*x[i + k])")
 X = np.ones(3)
+SLOPE: Callable[[float], Any] = lambda x: tadc.dual.value_and_partials(lambda y: y * y, x)[1][0]  # noqa: E731
 AT: dict[str, Any] = {"fn": S, "values": {"x": X}, "u": {"x": 0.1}}
 
 MISTAKES: list[tuple[Callable[[], object], str, str]] = [
@@ -34,6 +36,13 @@ MISTAKES: list[tuple[Callable[[], object], str, str]] = [
     (lambda: tadc.value_and_grad(S, X), "TAD0510", "pass arrays to the function that is returned"),
     (lambda: tadc.vjp(F, wtr="x"), "TAD0510", "did you mean `wrt`?"),
     (lambda: tadc.vjp(), "TAD0510", "it takes f, wrt, materialize, memory_limit"),
+    (lambda: tadc.profile(lambda: 1), "TAD0510", "a decorator has parentheses: `@tadc.profile()`"),
+    (lambda: F.block(9), "TAD0510", "lengths are given by name: `name=9`"),
+    (lambda: FILTER.block(i=9).boxes(N="a"), "TAD0508", "size `N` must be an integer, not str"),
+    (lambda: FILTER.block(i=9).plan(N=9.0), "TAD0508", "size `N` must be an integer, not float"),
+    (lambda: FILTER.block(i=9).boxes(N=-1), "TAD0508", "size `N` cannot be -1"),
+    (lambda: FILTER.block(i=9).traffic(0, N=9), "TAD0510", "workers is a number from 1 on, not 0"),
+    (lambda: FILTER.block(i=9).plot(N=2), "TAD0510", "at these sizes there is no block to draw"),
     (lambda: tadc.vjp("x: f64; f = x"), "TAD0510", "`tadc.vjp(tadc.function(text))`"),
     (lambda: tadc.hessian(X), "TAD0510", "pass the function itself, `tadc.hessian(f)`"),
     (lambda: tadc.grad(np.sin), "TAD0510", "`tadc.dual` differentiates Python code"),
@@ -65,6 +74,8 @@ MISTAKES: list[tuple[Callable[[], object], str, str]] = [
     (lambda: tadc.inverse(TWO).jinv((X, X, X), X), "TAD0502", "3 are given"),
     (lambda: tadc.dual.jvp(abs, 1.0, 1.0), "TAD0510", "write `tadc.dual.jvp(f, (1.0,), (1.0,))`"),
     (lambda: tadc.dual.jvp(abs, [1.0], [1.0, 2.0]), "TAD0510", "give one for each argument"),
+    (lambda: tadc.dual.jvp(SLOPE, (1.0,), (1.0,)), "TAD0510", "argument 0 is a dual number"),
+    (lambda: tadc.dual.value_and_partials(SLOPE, 1.0), "TAD0510", "argument 0 is a dual number"),
     (lambda: tadc.dual.jvp(F, (X,), (X,)), "TAD0510", "`tadc.jvp(f)`"),
     (lambda: tadc.propagate(**AT, k="a"), "TAD0510", "k is a positive number, not 'a'"),
     (lambda: tadc.propagate(**AT, k=0), "TAD0510", "k is a positive number, not 0"),
@@ -93,3 +104,13 @@ def test_mistake(make: Callable[[], object], code: str, words: str) -> None:
 def test_memory_limits_as_text() -> None:
     assert str(tadc.vjp(F, memory_limit="64M")) == str(tadc.vjp(F, memory_limit=64 << 20))
     assert tadc.statistics(S, memory_limit="1K").ratio > 0
+
+
+def test_a_compiled_function_names_the_views_that_its_function_has() -> None:
+    compiled = tadc.compile(F)
+    for name in ("jax", "torch", "dask", "block"):
+        assert not hasattr(compiled, name)
+        with pytest.raises(AttributeError, match=f"write `f.{name}`, of the function"):
+            getattr(compiled, name)
+    with pytest.raises(AttributeError, match="'Compiled' object has no attribute 'jaxx'"):
+        compiled.jaxx

@@ -23,13 +23,14 @@ from tadc.apps.blocks.joining import Joined
 from tadc.apps.blocks.program_of_lists import ListedProgram, listed
 from tadc.apps.blocks.read_copies import read_apart
 from tadc.apps.blocks.traffic import BlockTraffic, traffic_of
-from tadc.toolkit.language import bytes_of_type, shape_at, size_sources
+from tadc.toolkit.language import bytes_of_type, checked_sizes, shape_at, size_sources
 from tadc.toolkit.reporting import (
     ArgumentError,
     CompileError,
     Diagnostic,
     Source,
     checked_choice,
+    checked_number,
     public,
     usage,
 )
@@ -139,7 +140,7 @@ class BlockFunction:
         arrays = [a for a in self.whole.program.arguments if a.name in given]
         shapes = [np.shape(given[a.name]) for a in arrays]
         told = {s.symbol: 0 for s in size_sources([a.shape for a in arrays])}
-        sizes = {name: given[name] for name in self.whole.program.sizes if name in given}
+        sizes = checked_sizes({name: given[name] for name in self.whole.program.sizes if name in given})
         for source in size_sources([a.shape for a in arrays]):
             told[source.symbol] = source.value(shapes[source.argument][source.dimension], told | sizes)
         sizes = told | sizes
@@ -175,6 +176,7 @@ class BlockFunction:
         >>> found.moved, found.memory
         (39960, 16000040)
         """
+        checked_number(workers, "workers", 1, "a number from 1 on")
         lengths, shared = dict(self.lengths), set[str]()
         for axis in self.axes:
             if lengths[axis.name] is None and shared.isdisjoint(axis.dims):
@@ -205,7 +207,10 @@ class BlockFunction:
         matplotlib.
         """
         checked_choice(kind, "kind", ("svg", "png", "pdf"))
-        return draw(self.plan(**given), kind=kind)
+        plan = self.plan(**given)
+        if not all(plan.stages[0].places):
+            raise usage("at these sizes there is no block to draw", "give larger sizes")
+        return draw(plan, kind=kind)
 
     @public
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
