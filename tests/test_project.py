@@ -257,8 +257,8 @@ LIMITS = {
     "passes/supports": 2_160,
     "passes/terms": 4_644,
     "backend": 17_692,
-    "tadc": 44_760,
-    "tadc/apps": 14_586,
+    "tadc": 44_759,
+    "tadc/apps": 14_587,
 }
 
 

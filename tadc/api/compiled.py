@@ -42,10 +42,9 @@ class Compiled:
             self._result = result_type(p.name for p in kernel.outputs)
 
     def __getattr__(self, name: str) -> Any:
-        from tadc.api.function import Function
-
+        of = vars(self).get("of")
         message = f"'Compiled' object has no attribute {name!r}"
-        if not name.startswith("_") and hasattr(Function, name):
+        if of is not None and not name.startswith("_") and hasattr(type(of[0]), name):
             message = (
                 f"a compiled function has no `{name}`: write `f.{name}`, of the function it was made from"
             )

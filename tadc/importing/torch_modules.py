@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from copy import copy
 from functools import wraps
@@ -79,7 +79,7 @@ def _exported(
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet() -> Generator[None]:
     """Without what PyTorch says about itself: warnings, and the graph up to where it gave up."""
     logger = getLogger("torch")
     level = logger.level

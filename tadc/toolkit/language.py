@@ -11,7 +11,7 @@ from tadc.frontend.functions.scalar_function import Course, ScalarFunction
 from tadc.frontend.interval_rounding import LIBRARY, Bounds, down, lower, no_bound, up, upper
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.size_values import checked_sizes, needs_values
+from tadc.frontend.size_values import needs_values
 from tadc.frontend.specialise import specialised
 from tadc.frontend.terms import (
     Apply,
@@ -51,15 +51,14 @@ from tadc.passes.terms.work_regions import Region, Regions, WorkLoop
 
 __all__ = [
     "APPLIED", "DEFAULT", "FUNCTIONS", "HOLDS", "LIBRARY", "NEGATED", "NEVER", "OPERANDS", "REDUCTIONS",
-    "UNARY", "Affine", "Apply", "Argument", "Bounds", "Const", "Constraint", "Course", "Definition",
-    "Domain", "EliminationLimit", "Fibre", "Floats", "Floor", "Guard", "IndexValue", "Interval", "Lookup",
-    "LoopNest", "Names", "Program", "Read", "Reduce", "Region", "Regions", "ScalarFunction", "SearchLimit",
-    "Select", "Term", "Terms", "WorkLoop", "accesses", "all_proven", "as_form", "at_least_zero",
-    "atom_facts", "bottom_up", "box", "bytes_of_type", "called", "checked_sizes", "complete",
-    "count_program", "deep_recursion", "down", "equals_zero", "evaluate", "evaluated", "extent",
-    "fibres_in", "find_point", "float_function", "having", "hold", "implied", "in_text_order",
-    "index_forms", "integer_exponent", "interval_of", "is_empty", "is_inside", "join_types", "level_of",
-    "loop_nest", "lower", "needs_values", "no_bound", "operands", "outside", "power", "print_program",
-    "project", "quotient", "reachable", "shadow", "shape_at", "size_sources", "specialised", "tensors_read",
-    "type_in", "up", "upper", "value_at", "values_over",
+    "UNARY", "Affine", "Apply", "Argument", "Bounds", "Const", "Constraint", "Course", "Definition", "Domain",
+    "EliminationLimit", "Fibre", "Floats", "Floor", "Guard", "IndexValue", "Interval", "Lookup", "LoopNest",
+    "Names", "Program", "Read", "Reduce", "Region", "Regions", "ScalarFunction", "SearchLimit", "Select",
+    "Term", "Terms", "WorkLoop", "accesses", "all_proven", "as_form", "at_least_zero", "atom_facts",
+    "bottom_up", "box", "bytes_of_type", "called", "complete", "count_program", "deep_recursion", "down",
+    "equals_zero", "evaluate", "evaluated", "extent", "fibres_in", "find_point", "float_function", "having",
+    "hold", "implied", "in_text_order", "index_forms", "integer_exponent", "interval_of", "is_empty",
+    "is_inside", "join_types", "level_of", "loop_nest", "lower", "needs_values", "no_bound", "operands",
+    "outside", "power", "print_program", "project", "quotient", "reachable", "shadow", "shape_at",
+    "size_sources", "specialised", "tensors_read", "type_in", "up", "upper", "value_at", "values_over",
 ]  # fmt: skip

@@ -41,6 +41,7 @@ MISTAKES: list[tuple[Callable[[], object], str, str]] = [
     (lambda: FILTER.block(i=9).boxes(N="a"), "TAD0508", "size `N` must be an integer, not str"),
     (lambda: FILTER.block(i=9).plan(N=9.0), "TAD0508", "size `N` must be an integer, not float"),
     (lambda: FILTER.block(i=9).boxes(N=-1), "TAD0508", "size `N` cannot be -1"),
+    (lambda: FILTER.block(i=9).plan(N=1), "TAD0507", "they must satisfy N >= 2"),
     (lambda: FILTER.block(i=9).traffic(0, N=9), "TAD0510", "workers is a number from 1 on, not 0"),
     (lambda: FILTER.block(i=9).plot(N=2), "TAD0510", "at these sizes there is no block to draw"),
     (lambda: tadc.vjp("x: f64; f = x"), "TAD0510", "`tadc.vjp(tadc.function(text))`"),

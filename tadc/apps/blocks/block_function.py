@@ -23,7 +23,7 @@ from tadc.apps.blocks.joining import Joined
 from tadc.apps.blocks.program_of_lists import ListedProgram, listed
 from tadc.apps.blocks.read_copies import read_apart
 from tadc.apps.blocks.traffic import BlockTraffic, traffic_of
-from tadc.toolkit.language import bytes_of_type, checked_sizes, shape_at, size_sources
+from tadc.toolkit.language import bytes_of_type, shape_at, size_sources, specialised
 from tadc.toolkit.reporting import (
     ArgumentError,
     CompileError,
@@ -140,7 +140,8 @@ class BlockFunction:
         arrays = [a for a in self.whole.program.arguments if a.name in given]
         shapes = [np.shape(given[a.name]) for a in arrays]
         told = {s.symbol: 0 for s in size_sources([a.shape for a in arrays])}
-        sizes = checked_sizes({name: given[name] for name in self.whole.program.sizes if name in given})
+        sizes = {name: given[name] for name in self.whole.program.sizes if name in given}
+        specialised(self.whole.program, sizes)  # Raises where the program is not defined at these sizes.
         for source in size_sources([a.shape for a in arrays]):
             told[source.symbol] = source.value(shapes[source.argument][source.dimension], told | sizes)
         sizes = told | sizes
