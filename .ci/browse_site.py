@@ -142,7 +142,7 @@ def examples_run(page: Any) -> Iterator[str]:
             continue
         apart = page.evaluate("tadcPlayground.apart")
         calls = page.evaluate("tadcPlayground.calls")
-        print(f"{title}: {calls['stored']:.4f} ms a call, {calls['browser']:.4f} ms made in the browser")
+        print(f"{title}: {calls['stored']:.2g} ms a call, {calls['browser']:.2g} ms made in the browser")
         if not apart < 1e-5:
             yield f"the playground's kernels of {title} differ by {apart:.0e}"
 

@@ -1,6 +1,5 @@
-// Runs kernels of WebAssembly: those that tadc/playground/wasm_kernels.py makes, modules that import functions of
-// floats as `math` and have `run` and `memory`, and those of the compiler, whose functions docs/c.md describes. In browsers
-// and in node.
+// Runs kernels of WebAssembly, in browsers and in node: those that tadc/playground/wasm_kernels.py makes, which import
+// functions of floats as `math` and have `run` and `memory`, and those of the compiler, whose functions docs/c.md describes.
 globalThis.tadcKernels = (() => {
   const { exp, log, abs } = Math;
 
@@ -66,18 +65,19 @@ globalThis.tadcKernels = (() => {
     return { memory, call, addresses: Object.fromEntries(tensors) };
   }
 
-  // Milliseconds of a call: the least of some batches, each of so many calls that clocks of browsers, which are coarse,
-  // can tell. A call that is long is not repeated.
+  // Milliseconds of a call: the least of batches, each of so many calls that clocks of browsers, which are coarse, can
+  // tell. Browsers compile a module quickly first, and well while it runs: so batches go on until none is faster any more.
+  // A call that is long is not repeated.
   function timed(call) {
     let calls = 1, least = Infinity;
-    for (let batches = 0, spent = 0; batches < 8 && spent < 30;) {
+    for (let same = 0, spent = 0; spent < 200 && (same < 8 || spent < 60);) {
       const begun = performance.now();
       for (let n = 0; n < calls; n++) call();
       const ms = performance.now() - begun;
       spent += ms;
-      if (ms < 1) calls *= 2;
+      if (ms < 2) calls *= 2;
       else {
-        batches += 1;
+        same = ms / calls < 0.98 * least ? 0 : same + 1;
         least = Math.min(least, ms / calls);
       }
     }

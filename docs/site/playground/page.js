@@ -562,13 +562,14 @@
     measured.calls = Object.fromEntries(right.map(([maker, { ms }]) => [maker, ms]));
     measured.results ??= performance.now() - opened;
     measured.apart = right.length === 2 ? apart(made.stored.outputs, made.browser.outputs) : null;
-    const said = Object.entries(made).map(([maker, { ms, failed }]) => failed ?? `${MAKERS[maker]}: ${ms.toPrecision(2)} ms a call`);
+    const said = Object.entries(made).map(([maker, { ms, failed }]) => failed ?? `${MAKERS[maker]}: ${duration(ms)} a call`);
     if (measured.apart !== null) said.push(`results differ by ${measured.apart ? measured.apart.toExponential(0) : "nothing"}`);
     say(runStatus, said.join("; "));
     if (!right.length) return results.replaceChildren();
     const { outputs } = kernels[right[0][0]];
     results.replaceChildren(...outputs.map((output) => shownResult(output, right[0][1].outputs[output.name])));
   }
+  const duration = (ms) => (ms < 0.1 ? `${Number((1000 * ms).toPrecision(2))} µs` : `${Number(ms.toPrecision(2))} ms`);
   // The most that elements differ by, of what the largest of all is.
   function apart(some, others) {
     const flat = (outputs) => Object.keys(some).flatMap((name) => outputs[name]);
