@@ -127,6 +127,18 @@ SMALL = (
     Example("an error", "", "x: f64[8]\n\nd[i: 8] = x[i + 1] - x[i]\n"),
 )
 
+#: A small network of a normalising flow: of layer {0}, of the scale (0) or of the shift (1).
+NET = "sum{{k}} (a[{0}, {1}, k] * tanh(b[{0}, {1}, k] * u[{0}, n, 0] + c[{0}, {1}, k]))"
+#: The script has texts in texts, and tadc derives the logarithm of the determinant there.
+FLOW = f"""x: f64[N, 2]; a: f64[L, 2, H]; b: f64[L, 2, H]; c: f64[L, 2, H]
+
+let scan{{l}} u[l: L + 1, n: N, i: 2] = if {{l = 0}} then (x[n, i]) else (
+    if {{i = 1}} then (u[l - 1, n, 0]) else (u[l - 1, n, 1] * exp({NET.format("l - 1", 0)})
+    + {NET.format("l - 1", 1)}))
+let logabsdet = sum{{l: L, n: N}} ({NET.format("l", 0)})
+likelihood = logabsdet - sum{{n: N, i: 2}} (u[L, n, i]**2) / 2
+"""
+
 TASKS = (
     _task(
         "cloth",
@@ -146,6 +158,14 @@ TASKS = (
         "film",
         {"T": 12, "N": 9},
         {"corner": "in turn", "slope": "random", "content": ("ones", 0.1), "u": "a wave"},
+    ),
+    Example(
+        title(SCRIPTS / "flow.py"),
+        "flow",
+        FLOW,
+        {"L": 4, "N": 12, "H": 6},
+        {"x": "a wave", "a": ("random", 0.5), "b": "random", "c": "random"},
+        is_task=True,
     ),
     _task(
         "gauge_block",
