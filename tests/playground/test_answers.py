@@ -6,13 +6,14 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tadc
-from docs.site.playground_examples import EXAMPLES
+from docs.site.playground_examples import SMALL, TASKS, Example
 from docs.site.playground_files import sources
 from tadc.analysis.statistics import statistics
 from tadc.certificates.certify import certify
@@ -73,15 +74,17 @@ def test_answers_are_those_of_the_compiler(folder: Path) -> None:
     assert [i["cotangent"] for i in answers["kernel"]["inputs"]] == [None, None, "y"]
 
 
-@pytest.mark.parametrize("is_task", [False, pytest.param(True, marks=pytest.mark.sweep)])
-def test_every_view_of_every_example_answers(folder: Path, is_task: bool) -> None:
+@pytest.mark.parametrize(
+    "examples", [SMALL, *([task] for task in TASKS)], ids=lambda examples: examples[0].file
+)
+def test_every_view_of_every_example_answers(folder: Path, examples: Sequence[Example]) -> None:
     """A program without errors has no view with one, and a view of domains draws one or says why not."""
     page = (ROOT / "docs" / "site" / "playground" / "page.js").read_text(encoding="utf-8")
     views = re.search(r"const VIEWS = {(.*?)\n  };", page, re.DOTALL)
     assert views
     names = [*re.findall(r"(\w+): \"", views[1]), "kernel"]
     assert len(names) == 8
-    pairs = [(name, each) for each in EXAMPLES if each.is_task == is_task for name in names]
+    pairs = [(name, each) for each in examples for name in names]
     answers = asked(folder, *((name, each.text, dict(each.sizes)) for name, each in pairs))
     for (name, each), answer in zip(pairs, answers, strict=True):
         assert bool(answer.get("errors")) == (not each.file), (name, each.title)

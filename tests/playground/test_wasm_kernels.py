@@ -153,16 +153,8 @@ def stored(example: Example, folder: Path, sizes: Mapping[str, int], arrays: Map
     return _results([{**about, "code": code, "given": _given(arrays)}])[0]
 
 
-QUICK = {"moving-average", "graph", "kernel_density-surprise"}
-
-
 @pytest.mark.parametrize(
-    "example",
-    [
-        pytest.param(each, id=each.file, marks=[] if each.file in QUICK else [pytest.mark.sweep])
-        for each in EXAMPLES
-        if each.file
-    ],
+    "example", [each for each in EXAMPLES if each.file], ids=lambda example: example.file
 )
 def test_stored_kernels_are_those_of_the_compiler(example: Example, tmp_path: Path) -> None:
     """And of the browser: three ways from the program to numbers."""
