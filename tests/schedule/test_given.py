@@ -66,6 +66,7 @@ def test_what_is_chosen_can_be_given() -> None:
             "that the stack has",
         ),
         (MATMUL, "map c rows i 8", "rows", "no chain"),
+        (MATMUL, "map c reorder j, j, i", "reorder", "`j` is named twice"),
         (MATMUL, "map c interleave nowhere", "interleave", "no loop `nowhere`"),
         (MATMUL, "map c interleave i", "interleave", "neither copies nor written out"),
         (MATMUL, "map c transpose %0 nowhere", "transpose", "no loop `nowhere`"),

@@ -316,6 +316,8 @@ def _groups(bound: Bound, c: int) -> Bound:
 def reorder(nest: Nest, step: Reorder) -> Nest:
     """Loops in another order: one that is to be inside of another sinks into it, wherever that stands. Or the
     indices of a reduction."""
+    if twice := next((index for index in step.indices if step.indices.count(index) > 1), None):
+        raise DoesNotFit(f"`{twice}` is named twice")
     if all(rw.is_of_fold(nest, index) for index in step.indices):
         return reductions.reorder_fold(nest, step)
     place = {index: number for number, index in enumerate(step.indices)}
