@@ -314,8 +314,10 @@ first:
 
 mask_signals:
   call void @llvm.memset.p0.i64(ptr %mask, i8 -1, i64 128, i1 false)
-  store i64 MASK, ptr %mask
-  call i32 @pthread_sigmask(i32 SIG_SETMASK, ptr %mask, ptr %old)
+  %others = load i64, ptr @no_faults
+  store i64 %others, ptr %mask
+  %set = load i32, ptr @set_mask
+  call i32 @pthread_sigmask(i32 %set, ptr %mask, ptr %old)
   br label %loop
 
 loop:
@@ -343,7 +345,7 @@ refused:
 end:
   %now = phi i64 [ %n, %loop ], [ %n, %refused ]
   store atomic i64 %now, ptr @started monotonic, align 8
-  call i32 @pthread_sigmask(i32 SIG_SETMASK, ptr %old, ptr null)
+  call i32 @pthread_sigmask(i32 %set, ptr %old, ptr null)
   br label %done
 
 done:

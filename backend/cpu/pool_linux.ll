@@ -1,5 +1,10 @@
 ; How helpers of `pool.ll` sleep on Linux, by a futex, and to which processor each goes.
 
+; SIG_SETMASK, and the signals that helpers leave to others: not SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE and
+; SIGSEGV, bits 3, 4, 5, 6, 7 and 10.
+@set_mask = internal constant i32 2
+@no_faults = internal constant i64 -1273
+
 ; The job that last ran on each processor: its half of `state`, while it is open.
 @ran = internal global [1024 x i32] zeroinitializer, align 64
 ; The thread of the caller, whose processors are those that helpers may use.

@@ -1,5 +1,9 @@
-; How helpers of `pool.ll` sleep on systems with POSIX threads, as macOS: by a condition. The system chooses their
-; processors.
+; How helpers of `pool.ll` sleep on macOS, by a condition of POSIX. The system chooses their processors.
+
+; SIG_SETMASK, and the signals that helpers leave to others: not SIGILL, SIGTRAP, SIGABRT, SIGEMT, SIGFPE, SIGBUS
+; and SIGSEGV, bits 3, 4, 5, 6, 7, 9 and 10.
+@set_mask = internal constant i32 3
+@no_faults = internal constant i64 -1785
 
 ; Of the system's types, which need less: 64 and 48 bytes on macOS, 40 and 48 on Linux.
 @mutex = internal global [128 x i8] zeroinitializer, align 64

@@ -10,10 +10,9 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import signal
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tadc.backend.cpu.kept_code import linked, own_code
 from tadc.backend.cpu.linking import Library
@@ -21,6 +20,9 @@ from tadc.backend.environment import chosen_here
 from tadc.backend.runtime.call_watchers import WatchedCall
 from tadc.backend.runtime.thread_count import PARALLEL, tell
 from tadc.frontend.forks import new_lock
+
+if TYPE_CHECKING:
+    from tadc.backend.cpu.processors import Processor
 
 _RESIZE, _HERE, _FORGET = "tadc_pool_resize", "tadc_pool_here", "tadc_pool_forget"
 
@@ -64,16 +66,17 @@ def is_supported() -> bool:
     return sys.platform in SYSTEMS and platform.machine() in MACHINES
 
 
-def pool_text(system: str = sys.platform, machine: str = "") -> str:
-    """The code of a pool for a system and a processor, those of this process where none is named.
+def system_of(processor: Processor) -> str | None:
+    """The system that a pool can be made for, by its name in `SYSTEMS`; None where there is none."""
+    if processor.machine not in MACHINES:
+        return None
+    return next((name for name in SYSTEMS if name in processor.triple), None)
 
-    Helpers take no signals but those that are faults of their own, by the numbers of this system.
-    """
-    faults = (signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
-    mask = -1 - sum(1 << number - 1 for number in faults)
+
+def pool_text(system: str = sys.platform, machine: str = "") -> str:
+    """The code of a pool for a system and a processor, those of this process where none is named."""
     files = "pool.ll", SYSTEMS[system], MACHINES[machine or platform.machine()]
-    text = "".join(own_code(name) for name in files)
-    return text.replace("i32 SIG_SETMASK", f"i32 {signal.SIG_SETMASK:d}").replace("i64 MASK", f"i64 {mask}")
+    return "".join(own_code(name) for name in files)
 
 
 def start(text: str) -> Library:

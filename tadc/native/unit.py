@@ -10,8 +10,8 @@ from tadc.api.execute import unit_of
 from tadc.api.function import Function, Origin
 from tadc.backend.backend_errors import backend_error
 from tadc.backend.base import Target, Unit
-from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.cpu.processors import processor_of
+from tadc.backend.cpu.thread_pool import pool_text, system_of
 from tadc.backend.object_code import one_object
 from tadc.backend.runtime.interface import Interface
 from tadc.backend.runtime.thread_count import MOST
@@ -71,7 +71,33 @@ class NativeUnit:
     def texts(self) -> list[str]:
         """LLVM IR that defines all functions."""
         texts = [text for part in self.parts for text in part.texts(self.threads)]
-        return [*texts, _pool(self.prefix)] if self.threads == "pool" else texts
+        return [*texts, self._pool()] if self.threads == "pool" else texts
+
+    def _pool(self) -> str:
+        """The pool of threads, and what sets their number: 1 at first, so that programs have none unasked."""
+        processor = processor_of(self.options.target.architecture, self.options.target.backend)
+        return (
+            pool_text(system_of(processor) or "", processor.machine)
+            + f"""
+@asked = internal global i32 0
+declare i32 @pthread_atfork(ptr, ptr, ptr)
+define void @{self.prefix}_threads(i64 %threads) {{
+  %before = atomicrmw xchg ptr @asked, i32 1 acq_rel
+  %is.first = icmp eq i32 %before, 0
+  br i1 %is.first, label %first, label %set
+first:
+  call i32 @pthread_atfork(ptr null, ptr null, ptr @tadc_pool_forget)
+  br label %set
+set:
+  %some = icmp sgt i64 %threads, 1
+  %least = select i1 %some, i64 %threads, i64 1
+  %many = icmp sgt i64 %least, {MOST}
+  %count = select i1 %many, i64 {MOST}, i64 %least
+  call void @tadc_pool_resize(i64 %count)
+  ret void
+}}
+"""
+        )
 
     def object(self) -> bytes:
         """One object file of all functions."""
@@ -118,9 +144,8 @@ def _check_threads(threads: str, target: Target) -> None:
     processor = processor_of(target.architecture, target.backend)
     if not processor.has_libm:
         raise backend_error("TAD0706", f"target `{target}` has one thread", [], ["leave `threads` out"])
-    is_supported = processor.triple.startswith("x86_64") and "linux" in processor.triple
-    if threads == "pool" and not is_supported:
-        note = "the threads of a library are for Linux on x86-64"
+    if threads == "pool" and system_of(processor) is None:
+        note = "the threads of a library are for Linux and macOS, on x86-64 and AArch64"
         help = "with `host` a function of the program shares work among threads"
         raise backend_error("TAD0706", f"target `{target}` has no threads of its own", [note], [help])
 
@@ -148,30 +173,3 @@ def derivatives_of(
             ("_value_and_vjp", "the value, and gradients from cotangents", derivative("value-and-vjp"))
         )
     return found
-
-
-def _pool(prefix: str) -> str:
-    """The pool of threads, and what sets their number: 1 at first, so that a program that asks for none has
-    none."""
-    return (
-        own_code("pool.ll")
-        + f"""
-@asked = internal global i32 0
-declare i32 @pthread_atfork(ptr, ptr, ptr)
-define void @{prefix}_threads(i64 %threads) {{
-  %before = atomicrmw xchg ptr @asked, i32 1 acq_rel
-  %is.first = icmp eq i32 %before, 0
-  br i1 %is.first, label %first, label %set
-first:
-  call i32 @pthread_atfork(ptr null, ptr null, ptr @tadc_pool_forget)
-  br label %set
-set:
-  %some = icmp sgt i64 %threads, 1
-  %least = select i1 %some, i64 %threads, i64 1
-  %many = icmp sgt i64 %least, {MOST}
-  %count = select i1 %many, i64 {MOST}, i64 %least
-  call void @tadc_pool_resize(i64 %count)
-  ret void
-}}
-"""
-    )

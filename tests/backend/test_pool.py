@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import re
+import signal
 import sys
 import threading
 import time
@@ -45,7 +46,10 @@ def threads_as_before() -> Iterator[None]:
 @cache
 def pool_of(system: str) -> Library:
     """A pool as that system has it; its text differs from that of the process, which others may use."""
-    return pool.start(f"{pool.pool_text(system)}; of tests\n")
+    text = pool.pool_text(system).replace(
+        "@set_mask = internal constant i32 3", f"@set_mask = internal constant i32 {signal.SIG_SETMASK:d}"
+    )
+    return pool.start(f"{text}; of tests\n")
 
 
 @pytest.fixture(params=[name for name in pool.SYSTEMS if name in (sys.platform, "darwin")])

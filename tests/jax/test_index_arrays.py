@@ -108,7 +108,7 @@ def test_an_index_out_of_range_is_an_error(bad: Any, text: str) -> None:
         MESSAGES(bad, w=W, x=X, dst=DST)
     with pytest.raises(Exception, match=r"TAD0511\]: `src` has an element that is out of range") as caught:
         jax.jit(MESSAGES)(bad, DST, X, W)
-    assert "= help: the function itself" in str(caught.value)
+    assert "= help: call the function outside of compiled code" in str(caught.value)
 
 
 def test_indices_are_tested_where_no_result_has_elements() -> None:

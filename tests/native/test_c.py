@@ -88,7 +88,7 @@ def test_floats_of_16_bits(type: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found[:, 1], np.full_like(expected, 0.75))
 
 
-@pytest.mark.skipif(not is_supported(), reason="the pool is of Linux on x86-64")
+@pytest.mark.skipif(not is_supported(), reason="there is no pool for this system")
 @pytest.mark.parametrize("form", ["lib", pytest.param("so", marks=pytest.mark.sweep)])
 def test_threads_of_a_library(form: str, tmp_path: Path) -> None:
     cc = compiler("cc")
@@ -108,6 +108,29 @@ def test_threads_of_a_library(form: str, tmp_path: Path) -> None:
         "-lm",
     )
     run(tmp_path, "./main")
+
+
+def test_threads_of_a_library_for_another_processor(tmp_path: Path) -> None:
+    emulator, cc = compiler("qemu-aarch64"), compiler("aarch64-linux-gnu-gcc")
+    f = tadc.function("a: f64[N, N]; y[i] = sum{j} (exp(a[i, j]))")
+    files = tmp_path / "rows.a", tmp_path / "rows.h"
+    tadc.export(f, *files, prefix="rows", threads="pool", target="cpu:aarch64")
+    main = str(MAIN.with_name("threads.c"))
+    # qemu ends where a process with threads forks.
+    run(
+        tmp_path,
+        cc,
+        "-static",
+        "-pthread",
+        "-DNO_FORK",
+        f"-I{tmp_path}",
+        main,
+        "./rows.a",
+        "-o",
+        "main",
+        "-lm",
+    )
+    run(tmp_path, emulator, "./main")
 
 
 def test_the_cmake_file_of_the_page(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from tadc.backend import splitting
 from tadc.backend.cpu import thread_pool as pool
-from tadc.backend.cpu.kept_code import own_code
 from tadc.backend.cpu.linking import Library
 from tadc.passes.schedule import thread_division as divided
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -19,7 +18,7 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 @cache
 def eager_pool() -> Library:
     """A pool to which no map is too small."""
-    text = own_code("pool.ll")
+    text = pool.pool_text()
     for name, value in (("least", 32768), ("least_part", 8192), ("least_to_wake", 262144)):
         line = f"@{name} = internal constant i64 {value}\n"
         assert line in text
