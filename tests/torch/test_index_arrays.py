@@ -148,7 +148,7 @@ def test_a_graph_says_that_indices_are_wrong(messages: Any) -> None:
     op = messages._op
     with pytest.raises(RuntimeError, match=r"TAD0511\]: `src` has an element that is out of range") as caught:
         op(SRC.int() + N, DST.int(), X, W)
-    assert "= help: the function itself" in str(caught.value)
+    assert "= help: call the function outside of compiled code" in str(caught.value)
 
 
 def test_a_scalar_index_is_a_number() -> None:
