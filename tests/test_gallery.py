@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -109,8 +110,7 @@ def test_the_demo_compares_with_numpy_where_jax_is_missing(
     for name in ("matplotlib", "scipy"):
         pytest.importorskip(name)
     monkeypatch.syspath_prepend(ROOT / "examples")
-    import demo
-
+    demo = import_module("demo")
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
     console = Console(file=io.StringIO())
     demo.sharpen(console, tmp_path)

@@ -43,8 +43,9 @@ class Compiled:
 
     def __getattr__(self, name: str) -> Any:
         of = vars(self).get("of")
+        function: object = None if of is None else of[0]
         message = f"'Compiled' object has no attribute {name!r}"
-        if of is not None and not name.startswith("_") and hasattr(type(of[0]), name):
+        if function is not None and not name.startswith("_") and hasattr(type(function), name):
             message = (
                 f"a compiled function has no `{name}`: write `f.{name}`, of the function it was made from"
             )

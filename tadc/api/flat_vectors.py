@@ -139,7 +139,7 @@ class Flat:
         return found
 
     @public
-    def bounds(self, /, **limits: tuple[Any, Any]) -> Any:
+    def bounds(self, /, **limits: Sequence[Any]) -> Any:
         """Bounds of all elements as `scipy.optimize.Bounds`: of the inputs named, `(low, high)`.
 
         Either is a number or an array that broadcasts to the input, or None: no bound. Raises UsageError, and
@@ -147,8 +147,7 @@ class Flat:
         """
         optimize = imported("scipy.optimize", "bounds are those of SciPy", "scipy")
         _refuse_unknown(limits, self.names)
-        pairs: Mapping[str, Any] = limits
-        for name, pair in pairs.items():
+        for name, pair in limits.items():
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 help = f"write `{name}=(0, 1)`; None is no bound"
                 raise usage(f"bounds of `{name}` are a pair, not {shown_value(pair)}", help)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -79,7 +80,7 @@ def test_numbers_that_are_none() -> None:
             f.jax(x).block_until_ready()
     with pytest.raises(tadc.CompileError, match=r"`y\[1\]` is not a number") as error, tadc.debug_nans():
         run(x).block_until_ready()
-    assert "JaxRuntimeError" in type(error.value.__cause__).__name__
+    assert type(error.value.__cause__).__name__ in ("JaxRuntimeError", "XlaRuntimeError")
     assert error.value.diagnostics[0].notes == ["x[1] is -1"]
     assert np.isnan(run(x)[1])
 
@@ -140,5 +141,9 @@ print("end")
 
 def test_the_process_ends_while_calls_run() -> None:
     """A thread of XLA that called Python then would never return."""
-    done = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=120)
+    # An old XLA does not know all flags of these tests.
+    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=120, env=environment
+    )
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
