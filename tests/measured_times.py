@@ -16,7 +16,7 @@ import pytest
 
 #: Of the tests of a function `make test` runs as many as take `QUICK` seconds of CPU time; with those of the
 #: sweep they take `SWEEP`, or are one. The others are slow.
-QUICK, SWEEP = 0.5, 1.0
+QUICK, SWEEP = 0.5, 0.7
 
 FILE = Path(__file__).with_name("cpu_seconds.txt")
 HEADER = "# Seconds of CPU time of one test of each function whose tests are too long for `make test`.\n"
